@@ -15,7 +15,7 @@ from eyechart.evaluators.backends.endpoint.failures import DROPPED, dropped_sett
 from eyechart.evaluators.evaluation.data import LoadedData, undecoded_rows
 from eyechart.evaluators.evaluation.findings import result_notes
 from eyechart.evaluators.evaluation.options import RunOptions
-from eyechart.evaluators.evaluation.scoring import score_items, summarize_repeats
+from eyechart.evaluators.evaluation.scoring import summarize_repeats
 from eyechart.evaluators.evaluation.waves import Progress, RowAnswers, ask_rows, explain_item, left_out
 from eyechart.evaluators.protocols.protocol import CLUSTER, Protocol, check_images
 from eyechart.evaluators.requests.keys import image_digest
@@ -24,6 +24,7 @@ from eyechart.evaluators.results.results_file import PRIVATE, SAMPLE, LeftOut, T
 from eyechart.evaluators.tasks import headline_of
 from eyechart.evaluators.tasks.task import Task, judge_needed, published_settings
 from eyechart.metrics.reply_counts import judge_counts
+from eyechart.metrics.scoring.errors import ScoringError
 from eyechart.metrics.scoring.judging.replies import judge_name
 from eyechart.metrics.scoring.statistics.sampling import systematic_rows
 
@@ -48,9 +49,9 @@ def evaluate_rows(
     asked = time.perf_counter()
     protocol = answers.protocol
     try:
-        by_repeat = [score_items(protocol, items) for items in answers.repeats]
-    except DataError as error:
-        raise DataError(error.reason, path=loaded.source) from error
+        by_repeat = [protocol.score(items) for items in answers.repeats]
+    except (DataError, ScoringError) as error:
+        raise DataError(f"the answers cannot be scored: {error}", path=loaded.source) from error
     scored = time.perf_counter()
 
     result = by_repeat[0]

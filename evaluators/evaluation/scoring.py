@@ -23,16 +23,7 @@ from eyechart.evaluators.tasks import get_task, known_task
 from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.database_averages import mean_scores
 from eyechart.metrics.scores import QUALITY, specs_in
-from eyechart.metrics.scoring.errors import ScoringError
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
-
-
-def score_items(protocol: Protocol, items: Sequence[Item]) -> TaskResult:
-    """Score parsed items of one repeat; raises `DataError` if they give no scores."""
-    try:
-        return protocol.score(items)
-    except ScoringError as error:
-        raise DataError(f"the answers cannot be scored: {error}") from error
 
 
 def summarize_repeats(by_repeat: Sequence[TaskResult]) -> dict[str, Any]:
@@ -68,7 +59,7 @@ def score_again(task: Task | None, result: TaskResult, items: Sequence[Item], *,
             warnings.simplefilter("ignore")
             if parse and protocol.scorer is None and protocol.judge is None:
                 items = protocol.parse(items)
-            return score_items(protocol, items)
+            return protocol.score(items)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise DataError(f"the scores of {result.task} cannot be computed from its predictions: {error}") from error
 

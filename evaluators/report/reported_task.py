@@ -9,7 +9,7 @@ from eyechart.evaluators.published import BY_DATABASE
 from eyechart.evaluators.published.rendering import at
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
 from eyechart.evaluators.results.results_file import AVERAGE, TaskResult
-from eyechart.evaluators.tasks import data_title, full_title, known_task, task_title
+from eyechart.evaluators.tasks import dataset_title, known_task, paper_of, task_title
 from eyechart.metrics.score_spec import ScoreSpec
 
 
@@ -30,13 +30,18 @@ class ReportedTask:
 
     @property
     def data(self) -> str:
-        """Dataset and split."""
-        return data_title(*self.key)
+        """Dataset and split, such as "KonIQ-10k, test"; only the split if the dataset has the name of the benchmark."""
+        task, dataset, split = self.key
+        if dataset.replace("_", "") in (name.replace("_", "") for name in (task, task.partition("/")[0])):
+            return split
+        return f"{'average of the databases' if self.is_average else dataset_title(dataset)}, {split}"
 
     @property
     def heading(self) -> str:
         """Paper, task, dataset and split, such as "Q-Bench A1 Perception (LLVisionQA, dev)"."""
-        return f"{full_title(self.key.task)} ({self.data})"
+        name = self.key.task
+        title = name if known_task(name) is None else f"{paper_of(name).name} {self.title}"
+        return f"{title} ({self.data})"
 
     @property
     def is_average(self) -> bool:

@@ -71,12 +71,6 @@ def unparsed_note(result: TaskResult) -> Note | None:
     return note("mostly_unparsed", unparsed=count, of=total, are_texts=are_texts(scores))
 
 
-def chance_note(scores: Sequence[tuple[str, bool]]) -> Note:
-    """Which scores are better than chance, from their names and whether each is; at least one."""
-    below = [name for name, is_above in scores if not is_above]
-    return note("chance", above=[name for name, is_above in scores if is_above], below=below)
-
-
 def repeat_rows(repeats: Mapping[str, Any], scores: Scores) -> Iterator[ScoreRow]:
     """Rows about the diagnostics of repeats: mean and sample standard deviation."""
     means, deviations = repeats.get("mean", {}), repeats.get("standard_deviation", {})

@@ -95,7 +95,7 @@ def execute(
         # Precomputed predictions are matched with all requests, in each process.
         if processes.count > 1 and backend.writes_replies:
             backend = DistributedBackend(backend, processes)
-        previous = previous_results(folder) if is_main else None
+        previous = _previous_results(folder) if is_main else None
         for index, task_run in enumerate(task_runs):
             progress.begin(index, task_run.task.name)
             try:
@@ -174,7 +174,7 @@ def write_run(folder: Path, results: Results) -> None:
     """
     with writing(f"the results folder {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
-        if previous := previous_results(folder):
+        if previous := _previous_results(folder):
             for file in _files(previous) - _files(results):
                 # Edited results could name any file.
                 if (folder / file).resolve().is_relative_to(folder.resolve()):
@@ -192,8 +192,7 @@ def _files(results: Results) -> set[Path]:
     return {task_folder(task) / name for task in results.tasks for name in task.files}
 
 
-def previous_results(folder: Path) -> Results | None:
-    """The results that a folder contains; None if missing, or if they cannot be read."""
+def _previous_results(folder: Path) -> Results | None:
     try:
         return read_results(folder)
     except DataError:

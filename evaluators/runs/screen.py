@@ -13,8 +13,9 @@ from rich.text import Text
 from eyechart.evaluators.published import best_in_paper
 from eyechart.evaluators.requests.values import printable
 from eyechart.evaluators.results.finished_runs import MINI, asked_items, extent
+from eyechart.evaluators.results.notes import grouped, note
 from eyechart.evaluators.results.results_file import AVERAGE, FailedTask, TaskResult
-from eyechart.evaluators.results.score_rows import chance_note, headline_row, headlines, is_above_chance, unparsed_note
+from eyechart.evaluators.results.score_rows import headline_row, headlines, is_above_chance, unparsed_note
 from eyechart.evaluators.runs.console import print_line, print_notes
 from eyechart.evaluators.runs.table import further_rows, notes_of
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
@@ -84,8 +85,8 @@ def print_screen(output: Console, results: Sequence[TaskResult], failed: Sequenc
     names = [f"{each.task} on {each.dataset}" if tasks.count(each.task) > 1 else each.task for each in shown]
     named = list(zip(names, shown, strict=True))
     for name, result in named:
-        if note := unparsed_note(result):
-            print_notes(output, f"{name}: {note.text}", style="red")
+        if unparsed := unparsed_note(result):
+            print_notes(output, f"{name}: {unparsed.text}", style="red")
     lines, marks = _shown_notes(results, set(tasks), output.width)
     print_notes(output, _title(shown), style="bold")
     rows = [(name + marks.get(result.task, ""), *_cells(result)) for name, result in named]
@@ -93,8 +94,10 @@ def print_screen(output: Console, results: Sequence[TaskResult], failed: Sequenc
     if len(shown) == 1:
         rows += _parts(shown[0], results)
     output.print(_table(rows))
-    above = [(name, is_above) for name, result in named if (is_above := is_above_chance(result)) is not None]
-    print_notes(output, "", *lines, *([chance_note(above).text] if above else []), "", _answers(results))
+    by_chance = grouped((is_above_chance(result), name) for name, result in named)
+    if by_chance.keys() & {True, False}:
+        lines.append(note("chance", above=by_chance.get(True, []), below=by_chance.get(False, [])).text)
+    print_notes(output, "", *lines, "", _answers(results))
 
 
 def _cells(result: TaskResult) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
-from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.evaluators.tasks import aes_bench, mmbench, q_bench, ql_bench, two_afc
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.tasks.task_file import TASK_FILES, read_tasks
@@ -109,26 +108,9 @@ def task_title(name: str) -> str:
     return name.partition("/")[2] if task is None else task.title
 
 
-def full_title(name: str) -> str:
-    """The title of a task across papers, such as "Q-Bench A1 Perception"; for a task of your own, its name."""
-    return name if known_task(name) is None else f"{paper_of(name).name} {task_title(name)}"
-
-
 def dataset_title(name: str) -> str:
     """The name of a dataset in the papers; of your own data, the name itself."""
     return (DATASETS[name].title if name in DATASETS else "") or name
-
-
-def data_title(task: str, dataset: str, split: str) -> str:
-    """Dataset and split of a result; only the split if the dataset has the name of the benchmark.
-
-    Examples:
-        >>> data_title("q_bench/assessment", "koniq10k", "test"), data_title("mmbench/en", "mmbench", "dev")
-        ('KonIQ-10k, test', 'dev')
-    """
-    if dataset == task or _plain(dataset) == _plain(task.partition("/")[0]):
-        return split
-    return f"{'average of the databases' if dataset == AVERAGE else dataset_title(dataset)}, {split}"
 
 
 def split_names(given: Iterable[str]) -> list[str]:
