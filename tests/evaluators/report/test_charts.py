@@ -8,6 +8,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from eyechart import evaluators
@@ -227,6 +228,19 @@ def test_chance_levels_are_drawn_where_they_are_known():
     *_, drawn = [group for group in root.iter(f"{SVG}g") if group.get("id", "").startswith("LineCollection")]
     assert len([path for path in drawn.iter(f"{SVG}path") if path.get("d")]) == 2
     assert "chance level" in texts_in(chart)
+
+
+def test_dots_of_all_models_lie_around_the_middle_of_their_label():
+    rows = tuple(Row((name,), tuple(Cell(value, 2) for value in (0.0, 0.5, 1.0))) for name in "xy")
+    svg = svg_of(replaced(CHARTS[2], rows=rows, limits=(0.0, 1.0)))
+    axes = ElementTree.fromstring(svg).find(f".//{SVG}g[@id='axes_1']")
+    frame = axes.find(f"{SVG}g[@id='patch_2']/{SVG}path").get("d")
+    left, bottom, right, _, _, top, *_ = map(float, re.findall(r"[\d.]+", frame))
+    dots = [[float(dot.get(axis)) for axis in "xy"] for dot in axes.iter(f"{SVG}use")][-6:]
+    # Of the width of 1.04; labels are 0.38 inches apart, models 0.13.
+    drawn = [(1.04 * (x - left) / (right - left) - 0.02, 1.14 * (y - top) / (bottom - top)) for x, y in dots]
+    expected = [(0.5 * i, 0.19 + 0.38 * i + side) for side in (-0.065, 0.065) for i in range(3)]
+    assert np.array(drawn) == pytest.approx(np.array(expected), abs=0.001)
 
 
 def test_series_differ_in_more_than_colour():

@@ -79,6 +79,7 @@ def plain(id="a", **fields):
         ({"quality": 3.0, "quality_score": 4.0}, "numeric score"),
         ({"logits": {"good": 1.0, "poor": 0.0}}, "numeric score"),
         ({"quality": 3.0}, "unparseable"),
+        ({"quality": 3.0, "text": "<think>It is"}, "unfinished_reasoning"),
     ],
 )
 def test_texts_are_judged_and_numbers_are_scores(samples, columns, step):

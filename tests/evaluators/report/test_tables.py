@@ -269,6 +269,7 @@ def test_mmbench_tables(tables):
     ]
     assert found["Table 8"].columns == ["VLM", *(f"{head} (%)" for head in L2_HEADS)]
     assert shown(found["Table 8"]) == [("LLaVA-v1.5", "32.0", "44.3", "40.6", NONE, NONE, NONE, "13.9")]
+    assert [head.text for head in found["Table 8"].heads if head.is_headline] == ["Overall (%)"]
     assert found["Table 9"].columns == ["VLM", "CP (%)", "Image Style (%)"]
     assert shown(found["Table 9"]) == [("LLaVA-v1.5", "44.3", "37.7")]
     assert found["Table 10"].columns[-1] == "OCR (%)"
