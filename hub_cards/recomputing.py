@@ -128,8 +128,8 @@ class Recomputing:
 
 def first_few(texts: Iterable[str], most: int = 5) -> tuple[str, ...]:
     """The first texts, and the number of further ones, such as "3 more"."""
-    first, others = (listed := list(texts))[:most], len(listed) - most
-    return (*first, f"{others:,} more") if others > 0 else tuple(first)
+    listed = tuple(texts)
+    return (*listed[:most], f"{len(listed) - most:,} more") if len(listed) > most else listed
 
 
 def _item_differences(items: Sequence[Item], expected: Sequence[Item]) -> Iterator[str]:

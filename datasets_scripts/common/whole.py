@@ -40,7 +40,7 @@ def write_whole(path: Path, content: Content) -> None:
     """Write a file, or replace an existing one.
 
     Args:
-        path: The file, in a folder that exists.
+        path: The file; its folder is made if it is missing.
         content: The content (text is written as UTF-8), or a function that writes a file to a given path.
 
     Raises:
@@ -51,6 +51,7 @@ def write_whole(path: Path, content: Content) -> None:
     if path.exists() and not path.is_file():
         _write(path, content)
         return
+    path.parent.mkdir(parents=True, exist_ok=True)
     with workplace(path.parent) as place:
         _write(place / "unfinished", content)
         (place / "unfinished").replace(path)

@@ -8,6 +8,7 @@ import typer
 
 from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError, unknown_name
+from eyechart.datasets_scripts.common.whole import write_whole, writing
 from eyechart.evaluators.commands.arguments import split_pairs
 from eyechart.evaluators.evaluation.options import Texts, cli_option
 from eyechart.evaluators.requests.values import printable
@@ -37,7 +38,7 @@ def publish(
 
     Results that eyechart published earlier are replaced. The rest of the card and all other results stay unchanged.
     """
-    from eyechart.hub_cards.model_card.publication import changes, gaps, push_changes, write_changes
+    from eyechart.hub_cards.model_card.publication import changes, gaps, push_changes
     from eyechart.hub_cards.model_card.selection import Consent, select
 
     if push and card is not None:
@@ -58,7 +59,9 @@ def publish(
         say("Nothing to change: the repository already contains these results")
         return
     if out is not None:
-        write_changes(changed, out)
+        with writing(f"--out {out}"):
+            for change in changed:
+                write_whole(out / change.path, change.after)
         say(f"Written to {out}: {', '.join(change.path for change in changed)}")
     if push:
         say(f"Published: {push_changes(model_repo, changed, parent=revision, create_pr=create_pr)}")

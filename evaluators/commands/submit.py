@@ -40,7 +40,6 @@ def submit(
         target = (out or finished.folder / "answer_files") / key.task / key.dataset
         files = [target / name for name in finished.tasks[key].files]
         with writing(f"--out {target}"):
-            target.mkdir(parents=True, exist_ok=True)
             for file in files:
                 write_whole(file, (finished.folder / key.task / key.dataset / file.name).read_bytes())
         say(f"{key.title}: {count:,} answers in {', '.join(map(str, files))}")

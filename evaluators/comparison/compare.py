@@ -285,5 +285,4 @@ def write_comparison(comparison: Comparison | ManyRuns, path: Path) -> None:
         columns = ("task", "dataset", "split", "score", "id", "correct_in")
         text = DataFrame(flips, columns=columns).to_csv(index=False, lineterminator="\n")
     with writing(f"--out {path}"):
-        path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, text)

@@ -143,6 +143,5 @@ def _content_digest(file: Path) -> str:
     if status.st_size > _SMALL and _record(file) == record and started - status.st_ctime > _ROUNDING:
         path, state = record
         with contextlib.suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, state + digest)
     return digest

@@ -183,9 +183,7 @@ def write_run(folder: Path, results: Results) -> None:
         write_whole(folder / PREDICTIONS_FILE, lambda path: write_predictions(path, results.tasks))
         for result in results.tasks:
             for name, content in result.contents.items():
-                file = folder / task_folder(result) / name
-                file.parent.mkdir(parents=True, exist_ok=True)
-                write_whole(file, content)
+                write_whole(folder / task_folder(result) / name, content)
 
 
 def _files(results: Results) -> set[Path]:

@@ -15,7 +15,7 @@ from eyechart.evaluators.results.finished_runs import OFFICIAL
 from eyechart.evaluators.results.results_file import Results, TaskResult
 from eyechart.hub_cards.leaderboard.boards import BOARDS, Board, find_board
 from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry, find_entries, read_entry
-from eyechart.hub_cards.leaderboard.page_data import run_file, write_boards
+from eyechart.hub_cards.leaderboard.page_data import write_boards
 from eyechart.hub_cards.recomputing import LOCAL_OPTIONS, Check, Recomputing, judge_of, refusals
 from eyechart.metrics.score_check import contradictions
 from eyechart.metrics.score_spec import value_at
@@ -28,8 +28,6 @@ LONGEST_NAME = 160
 """Characters in a model's name; names on the Hub have at most 96 on each side of the slash."""
 MOST_MARKS = 3
 """Combining marks on one letter of a name; Thai and Vietnamese need several."""
-_CLOCKS = datetime.timedelta(days=1)
-"""How far the clock of the submitter's machine may be ahead."""
 _BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
 """Characters that show nothing, although Unicode classifies them as letters, marks or symbols."""
 _OPTIONS = {"as_published": "as-published", "model.sampling": "temperature", "repeats": "repeats", "sample": "sample"}
@@ -148,7 +146,7 @@ def _write(accepted: Sequence[BoardRow], out: Path, boards: Sequence[Board]) -> 
     runs: dict[str, Results] = {}
     for row in accepted:
         empty = row.entry.run.results.model_copy(update={"tasks": [], "failed": []})
-        runs.setdefault(run_file(row.entry), empty).tasks.append(row.result)
+        runs.setdefault(row.entry.file, empty).tasks.append(row.result)
     out.mkdir(parents=True, exist_ok=True)
     with workplace(out) as unfinished:
         for name in PAGE:
@@ -183,15 +181,13 @@ def started_at(environment: Mapping[str, Any], now: datetime.datetime) -> dateti
     given = environment.get("started")
     try:
         started = datetime.datetime.fromisoformat(str(given))
-        if started.tzinfo is None:
-            raise ValueError("no time zone")
-        # The first and last hours of the calendar cannot be converted to every time zone.
-        started = started.astimezone(datetime.UTC)
-    except (ValueError, OverflowError) as error:
+        # The clock of the submitter's machine may be ahead. A time without time zone cannot be compared.
+        is_in_future = started > now + datetime.timedelta(days=1)
+    except (ValueError, TypeError) as error:
         raise DataError(
             f"environment.started is {brief(given)}; expected a time with time zone, such as 2026-01-31T12:00:00+00:00"
         ) from error
-    if started > now + _CLOCKS:
+    if is_in_future:
         raise DataError(f"environment.started is {brief(given)}, which is in the future")
     return started
 

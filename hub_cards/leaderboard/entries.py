@@ -64,8 +64,8 @@ class Entry:
 
     source: str
     """Its folder, relative to the folder of entries."""
-    digest: str
-    """SHA-256 of its `results.json`."""
+    file: str
+    """The Space's file with its accepted results, named by the SHA-256 of its `results.json`."""
     run: Run
     links: Links
 
@@ -125,9 +125,9 @@ def read_entry(folder: Path, root: Path) -> Entry:
     if os.path.lexists(predictions):
         _check_file(predictions, MAX_PREDICTIONS_BYTES)
         _check_unpacked_size(predictions)
-    digest = hashlib.sha256(results.read_bytes()).hexdigest()
+    file = f"results/{hashlib.sha256(results.read_bytes()).hexdigest()[:20]}.json"
     (run,) = read_runs([folder])
-    return Entry(folder.relative_to(root).as_posix(), digest, run, _read_links(folder / "links.json"))
+    return Entry(folder.relative_to(root).as_posix(), file, run, _read_links(folder / "links.json"))
 
 
 def _check_file(path: Path, most: int) -> None:

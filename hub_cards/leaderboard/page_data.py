@@ -1,6 +1,5 @@
 """What the page reads: the list of boards, the overview, and for each board a file and one with its breakdowns."""
 
-import datetime
 import json
 import math
 import re
@@ -20,7 +19,7 @@ from eyechart.evaluators.results.notes import Note, note
 from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.evaluators.results.score_rows import headline_intervals, unparsed_note
 from eyechart.hub_cards.leaderboard.boards import BOARDS, Board, Column
-from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry
+from eyechart.hub_cards.leaderboard.entries import BoardRow
 from eyechart.hub_cards.leaderboard.paired import paired_tests
 from eyechart.hub_cards.recomputing import judge_of
 from eyechart.metrics.score_spec import ScoreSpec
@@ -36,11 +35,6 @@ _TAGS = (
 _GENERAL = {"unparsed": "More than a fifth", "of": "the", "n": "some", "models": "other entries", "are_texts": False}
 """The values of a note that explains a tag of several rows."""
 _HUB_NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
-
-
-def run_file(entry: Entry) -> str:
-    """The file that publishes the results of an entry."""
-    return f"results/{entry.digest[:20]}.json"
 
 
 def write_boards(accepted: Sequence[BoardRow], out: Path, boards: Sequence[Board] = BOARDS) -> list[str]:
@@ -120,16 +114,13 @@ def _rows(board: Board, rows: Sequence[BoardRow]) -> list[dict[str, Any]]:
     return sorted(shown, key=lambda row: (row["rank"], -(row["values"][0][0] or 0), row["model"]))
 
 
-def ranks_of(scores: Sequence[float | None], score: ScoreSpec, p_values: FloatArray | None = None) -> list[int]:
+def ranks_of(scores: Sequence[float | None], score: ScoreSpec, p_values: FloatArray) -> list[int]:
     """The rank of each model: one more than the number of significantly better models, as in `eyechart compare`.
 
     `p_values` are Holm-adjusted, shape (k, k). Where one is nan, models differ if their scores differ as printed.
     """
-    values = np.array(scores, dtype=np.float64)
-    tested = np.full((len(scores), len(scores)), np.nan) if p_values is None else p_values.copy()
-    for i, j in np.argwhere(np.isnan(tested)).tolist():
-        tested[i, j] = 1.0 if score.shown(values[i]) == score.shown(values[j]) else 0.0
-    return places(values, tested)
+    texts = np.array([score.shown(value) for value in scores])
+    return places(np.array(scores, dtype=np.float64), np.where(np.isnan(p_values), texts[:, None] == texts, p_values))
 
 
 def _row(row: BoardRow) -> dict[str, Any]:
@@ -137,7 +128,7 @@ def _row(row: BoardRow) -> dict[str, Any]:
     return {
         "model": row.result.model,
         **_facets(row),
-        "run": run_file(row.entry),
+        "run": row.entry.file,
         "run_url": str(links.run_url) if links.run_url else None,
         "values": [_score(column, row) for column in row.board.columns],
         "interval": intervals[0].text if intervals else None,
@@ -179,7 +170,7 @@ def _facets(row: BoardRow) -> dict[str, Any]:
         "is_on_hub": not links.model_url and _HUB_NAME.fullmatch(model) is not None,
         "parameters": next(counted, links.parameters),
         "license": links.license,
-        "started": row.started.astimezone(datetime.UTC).date().isoformat(),
+        "started": row.started.date().isoformat(),
     }
 
 

@@ -17,7 +17,7 @@ from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.comparison.differences import Resampled, bootstrap_test, resampled, share_test
 from eyechart.evaluators.comparison.item_scores import ItemScores, SharedItems, items_of, shared_clusters, shared_items
 from eyechart.evaluators.requests.values import is_number
-from eyechart.evaluators.results.notes import Note, grouped, note
+from eyechart.evaluators.results.notes import Note, note
 from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.hub_cards.leaderboard.entries import BoardRow
 from eyechart.hub_cards.recomputing import first_few
@@ -56,20 +56,19 @@ def paired_tests(rows: Sequence[BoardRow]) -> PairedTests:
         known.setdefault(name, {}).update((item, cluster) for item, cluster in scores.clusters.items() if cluster)
     p_values = np.full((len(rows), len(rows)), np.nan)
     undecided = np.zeros_like(p_values, dtype=bool)
-    # By code and number, the other models.
-    findings: list[list[tuple[tuple[str, int | str], str]]] = [[] for _ in rows]
+    # By row, code and number, the other models.
+    findings: dict[tuple[int, str, int | str], list[str]] = {}
     samples: dict[Any, Resampled] = {}
     for i, j in combinations(range(len(rows)), 2):
         pair = _Pair(rows[i].board.main.score, (i, j), (entries[i], entries[j]), known, samples)
         p_values[i, j] = pair.p_value() if pair.is_testable else _unpaired(rows[i], rows[j])
         undecided[i, j] = undecided[j, i] = pair.is_testable and math.isnan(p_values[i, j])
-        for finding in pair.findings():
-            findings[i].append((finding, rows[j].result.model))
-            findings[j].append((finding, rows[i].result.model))
-    notes = [
-        [note(code, n=n, models=", ".join(first_few(models, 3))) for (code, n), models in grouped(of_row).items()]
-        for of_row in findings
-    ]
+        for code, n in pair.findings():
+            findings.setdefault((i, code, n), []).append(rows[j].result.model)
+            findings.setdefault((j, code, n), []).append(rows[i].result.model)
+    notes: list[list[Note]] = [[] for _ in rows]
+    for (index, code, n), models in findings.items():
+        notes[index].append(note(code, n=n, models=", ".join(first_few(models, 3))))
     for row, of_row, parts in zip(rows, notes, entries, strict=True):
         items = [(name, item) for name, scores in parts.items() for item in scores.values[row.board.main.score]]
         if unknown := sum(item in parts[name].clusters and item not in known[name] for name, item in items):

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 OURS = " (eyechart)"
 """The suffix of the task names in our entries, by which a later publication finds and replaces them."""
-_SETTING_NOTES = ("as_published", "sampled", "repeats")
-"""Notes about settings by which results on the same leaderboard differ."""
 
 
 def index_entries(published: Sequence[Published]) -> list[dict[str, Any]]:
@@ -79,7 +77,7 @@ def hub_entries(published: Sequence[Published]) -> "list[EvalResultEntry]":
             f"{headline.label}, {result.split}, n = {headline.n(scores)}",
             f"95 % interval {low:.4g} to {high:.4g}" if is_number(low) and is_number(high) else "",
             *setting_words(entry),
-            *(each.text.rstrip(".") for each in result.notes if each.code in _SETTING_NOTES),
+            *(each.text.rstrip(".") for each in result.notes if each.code in ("as_published", "sampled", "repeats")),
             f"eyechart {value_at(entry.environment, 'packages.eyechart')}",
         ]
         entries.append(
@@ -115,7 +113,7 @@ def missing_reason(entry: Published) -> str:
 
 
 def setting_words(entry: Published) -> Iterator[str]:
-    """Further settings by which results on the same leaderboard differ."""
+    """The settings by which results on the same leaderboard differ, without those that have a note."""
     settings, task = entry.result.settings, known_task(entry.result.task)
     if prompt := settings.get("prompt_id"):
         yield f"prompt {prompt}"

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError, HubError, UsageError
-from eyechart.datasets_scripts.common.whole import write_whole, writing
 from eyechart.evaluators.results.notes import grouped
 from eyechart.hub_cards.model_card.entries import OURS, hub_entries, index_entries, missing_reason, to_yaml
 from eyechart.hub_cards.model_card.section import card_section
@@ -64,14 +63,6 @@ def gaps(published: Sequence[Published]) -> list[str]:
     if any(entry.consent.source is None for entry in published):
         lines.append("no link to the run: pass --source URL with the address of its report or logs")
     return lines
-
-
-def write_changes(changed: Sequence[Change], folder: Path) -> None:
-    """Write the changed files into a folder, or raise UsageError."""
-    for path, text in ((folder / change.path, change.after) for change in changed):
-        with writing(f"--out {folder}"):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, text)
 
 
 def read_files(repo: str) -> tuple[dict[str, str], str]:

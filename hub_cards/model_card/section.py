@@ -64,12 +64,12 @@ def _data(entry: Published) -> str:
 
 def _benchmark_rows(published: Sequence[Published]) -> Sequence[tuple[str, ...]]:
     """One row for each benchmark with its headline scores."""
-    by_benchmark: dict[str, list[str]] = {}
+    texts = []
     for result in headlines([entry.result for entry in published]):
-        label, value, interval, *_ = headline_row(result) or COLUMNS
-        title = " ".join(filter(None, (task_title(result.task), f"({result.split})", label, value)))
-        by_benchmark.setdefault(paper_of(result.task).name, []).append(f"{title}{interval and f' ({interval})'}")
-    rows = [(markdown(name), markdown("; ".join(scores))) for name, scores in by_benchmark.items()]
+        label, value, interval, *_ = headline_row(result) or ("", "", "")
+        words = (task_title(result.task), f"({result.split})", label, value, interval and f"({interval})")
+        texts.append((paper_of(result.task).name, " ".join(filter(None, words))))
+    rows = [(markdown(name), markdown("; ".join(scores))) for name, scores in grouped(texts).items()]
     if len(rows) > _ROWS:
         rows[_ROWS - 1 :] = [(f"{len(rows) - _ROWS + 1} more", "in this card's metadata")]
     return rows
@@ -77,11 +77,10 @@ def _benchmark_rows(published: Sequence[Published]) -> Sequence[tuple[str, ...]]
 
 def _intervals(published: Sequence[Published]) -> str:
     """What the intervals cover, and how they were computed if items are not independent."""
-    # Reasons for having no interval are in the report.
-    shown = [entry.result for entry in published if (headline_row(entry.result) or COLUMNS)[2]]
-    kinds = [markdown(each.text) for each in headline_intervals((result.task, result) for result in shown)]
+    kinds = headline_intervals((entry.result.task, entry.result) for entry in published)
     first = "Intervals show how much a score would vary with other items of the same kind, not with other settings."
-    return " ".join((first, *kinds))
+    # Reasons for having no interval are in the report.
+    return " ".join((first, *(markdown(each.text) for each in kinds if each.values["kind"] != "none")))
 
 
 def _settings(published: Sequence[Published]) -> str:

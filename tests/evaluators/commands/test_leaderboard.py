@@ -93,7 +93,6 @@ def test_a_dataset_with_a_wrong_letter_is_refused():
     ("option", "place", "named"),
     [
         ("--out", "file/space", "the Space in '{}'"),
-        ("--outcome", "nowhere/why.json", "outcome='{}'"),
         ("--outcome", "folder", "outcome='{}'"),
         ("--outcome", "file/why.json", "outcome='{}'"),
     ],

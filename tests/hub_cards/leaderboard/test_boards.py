@@ -75,4 +75,5 @@ NAN = np.nan
     ],
 )
 def test_a_rank_is_one_more_than_the_number_of_significantly_better_models(key, scores, p_values, ranks):
-    assert ranks_of(scores, spec(key), None if p_values is None else np.array(p_values)) == ranks
+    untested = np.full((len(scores), len(scores)), NAN)
+    assert ranks_of(scores, spec(key), untested if p_values is None else np.array(p_values)) == ranks
