@@ -12,11 +12,10 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from eyechart.evaluators.backends.local.image_groups import batches
-from eyechart.evaluators.backends.local.outputs import Job, TokenSampler, end_tokens, text_decoder
+from eyechart.evaluators.backends.local.outputs import Job, TextReader, TokenSampler
 from eyechart.evaluators.backends.local.reader import Chunk, ImageFeatures, KVCache, Reader
 from eyechart.evaluators.backends.local.rendering import ImageInputs, RenderedPrompt
 from eyechart.evaluators.requests.types import Answer, OutputType
-from eyechart.metrics.scoring.reasoning import LENGTH, STOP
 
 # A shared prefix costs one more forward pass, which is not worth it for fewer tokens than this.
 _LEAST_SAVED = 32
@@ -103,8 +102,7 @@ class Engine:
         self.model = model
         self.reader = Reader(model, tokenizer.pad_token_id)
         self.features = ImageFeatures(model)
-        self.ends = end_tokens(model)
-        self.decode = text_decoder(tokenizer)
+        self.texts = TextReader(model, tokenizer)
 
     def run(self, job: Job, root: Node, batch_size: int) -> list[Answer]:
         """The output of each sequence; `root` is the tree of the prefixes that they share.
@@ -155,11 +153,7 @@ class _Walk:
             return self.job.scores(indices, logits)
         sampler = TokenSampler(self.job.sampling, [self.job.prompts[index] for index in indices])
         texts = self._generate(extended, logits[:, -1], chunks, sampler)
-        most = self.job.max_new_tokens
-        return [
-            Answer(text=self.engine.decode(tokens), finish_reason=LENGTH if len(tokens) == most else STOP)
-            for tokens in texts
-        ]
+        return [self.engine.texts.answer(tokens, self.job.max_new_tokens) for tokens in texts]
 
     def _generate(
         self, kv_cache: KVCache, logits: torch.Tensor, chunks: Sequence[Chunk], sampler: TokenSampler
@@ -170,7 +164,7 @@ class _Walk:
         positions = torch.stack([chunk.positions[:, -1].max().expand(chunk.positions.shape[0]) for chunk in chunks], 1)
         for step in range(self.job.max_new_tokens):
             tokens = sampler.next_tokens(logits, live)
-            going_on = [row for row, token in enumerate(tokens) if token not in self.engine.ends]
+            going_on = [row for row, token in enumerate(tokens) if token not in self.engine.texts.ends]
             for row in going_on:
                 texts[live[row]].append(tokens[row])
             if not going_on or step == self.job.max_new_tokens - 1:

@@ -1,7 +1,7 @@
 """What is wanted of sequences, and how it follows from a model's logits: texts, greedy or sampled, logits, losses."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from eyechart.evaluators.backends.chat import Sampling
 from eyechart.evaluators.backends.local.image_groups import PreparedRequests
 from eyechart.evaluators.backends.local.rendering import RenderedPrompt
 from eyechart.evaluators.requests.types import Answer, Loss, OutputType
-from eyechart.metrics.scoring.reasoning import reasoning_marks
+from eyechart.metrics.scoring.reasoning import LENGTH, STOP, reasoning_marks
 
 
 @dataclass(frozen=True)
@@ -81,15 +81,20 @@ def _seed(sampling: Sampling, prompt: RenderedPrompt) -> list[int]:
     return [sampling.seed, prompt.request.repeat, int.from_bytes(question)]
 
 
-def end_tokens(model: PreTrainedModel) -> frozenset[int]:
-    """The tokens that end a text."""
-    ends = model.generation_config.eos_token_id
-    return frozenset(ends if isinstance(ends, list) else [] if ends is None else [ends])
+class TextReader:
+    """Makes answers of generated tokens; `ends` are the tokens that end a text."""
 
+    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+        """Look up which tokens are not part of a text: special ones, except those that mark reasoning."""
+        ends = model.generation_config.eos_token_id
+        self.ends = frozenset(ends if isinstance(ends, list) else [] if ends is None else [ends])
+        special = {id: token.content for id, token in tokenizer.added_tokens_decoder.items() if token.special}
+        marks = reasoning_marks(special.values())
+        self._hidden = {id for id, token in special.items() if token not in marks}
+        self._tokenizer = tokenizer
 
-def text_decoder(tokenizer: PreTrainedTokenizerBase) -> Callable[[list[int]], str]:
-    """A function from tokens to text, without special tokens except those that mark reasoning."""
-    special = {id: token.content for id, token in tokenizer.added_tokens_decoder.items() if token.special}
-    marks = reasoning_marks(special.values())
-    hidden = {id for id, token in special.items() if token not in marks}
-    return lambda ids: tokenizer.decode([id for id in ids if id not in hidden]).strip()
+    def answer(self, tokens: Sequence[int], most: int) -> Answer:
+        """The text of these tokens, which was cut off if there are as many as allowed and none ends it."""
+        text = self._tokenizer.decode([token for token in tokens if token not in self._hidden]).strip()
+        is_cut = len(tokens) == most and self.ends.isdisjoint(tokens)
+        return Answer(text=text, finish_reason=LENGTH if is_cut else STOP)

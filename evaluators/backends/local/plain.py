@@ -10,10 +10,9 @@ from transformers import GenerationConfig, LogitsProcessor, PreTrainedModel, Pro
 
 from eyechart.evaluators.backends.chat import decode_image
 from eyechart.evaluators.backends.local.image_groups import batches
-from eyechart.evaluators.backends.local.outputs import Job, TokenSampler, end_tokens, text_decoder
+from eyechart.evaluators.backends.local.outputs import Job, TextReader, TokenSampler
 from eyechart.evaluators.backends.local.rendering import special_tokens_option
 from eyechart.evaluators.requests.types import Answer, OutputType
-from eyechart.metrics.scoring.reasoning import LENGTH, STOP
 
 
 @dataclass
@@ -54,17 +53,12 @@ class PlainRunner:
         return job.scores(indices, logits)
 
     def _generate(self, inputs: Mapping[str, torch.Tensor], max_new_tokens: int, sampler: TokenSampler) -> list[Answer]:
-        tokenizer, ends = self.processor.tokenizer, end_tokens(self.model)
-        with _plain_greedy(self.model, tokenizer.pad_token_id):
+        reader = TextReader(self.model, self.processor.tokenizer)
+        with _plain_greedy(self.model, self.processor.tokenizer.pad_token_id):
             output = self.model.generate(
                 **inputs, max_new_tokens=max_new_tokens, logits_processor=[_SampledOnly(sampler)]
             )
-        decode, texts = text_decoder(tokenizer), output[:, inputs["input_ids"].shape[1] :].tolist()
-        cut = [len(tokens) == max_new_tokens and ends.isdisjoint(tokens) for tokens in texts]
-        return [
-            Answer(text=decode(tokens), finish_reason=LENGTH if is_cut else STOP)
-            for tokens, is_cut in zip(texts, cut, strict=True)
-        ]
+        return [reader.answer(tokens, max_new_tokens) for tokens in output[:, inputs["input_ids"].shape[1] :].tolist()]
 
 
 class _SampledOnly(LogitsProcessor):

@@ -10,7 +10,7 @@ from transformers import AddedToken, GenerationConfig, LlamaConfig, pipeline
 from eyechart.datasets_scripts.common.errors import BadImageError, ModelError, UsageError
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.local.backend import TransformersBackend
-from eyechart.evaluators.backends.local.outputs import text_decoder
+from eyechart.evaluators.backends.local.outputs import TextReader
 from eyechart.evaluators.requests.types import IMAGE, Request
 from eyechart.metrics.scoring.reasoning import LENGTH, STOP
 
@@ -249,4 +249,4 @@ def test_special_tokens_that_mark_reasoning_stay_in_the_text(llava, special, fir
     tokenizer.add_tokens([AddedToken(name, special=True) for name in special], special_tokens=True)
     ids = [tokenizer.convert_tokens_to_ids(first), *tokenizer(" so", add_special_tokens=False).input_ids]
     ids += [tokenizer.convert_tokens_to_ids(last), tokenizer.pad_token_id]
-    assert text_decoder(tokenizer)(ids).replace(" ", "") == text
+    assert TextReader(llava[0], tokenizer).answer(ids, 99).text.replace(" ", "") == text
