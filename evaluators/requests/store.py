@@ -20,7 +20,6 @@ from eyechart.datasets_scripts.common.paths import eyechart_home
 from eyechart.evaluators.requests.types import Answer
 from eyechart.evaluators.requests.values import brief, decode, encode
 
-FILE = "responses.sqlite"
 SCHEMA = 1
 """Version of the tables; a store of a higher version is not touched."""
 # "eyec": distinguishes the store from other programs' databases.
@@ -31,12 +30,10 @@ _TABLE = """CREATE TABLE responses (
         stored_at REAL NOT NULL,
         value BLOB NOT NULL
     ) WITHOUT ROWID"""
-_BEYOND_WRITING = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
 _MOVE_AWAY = "Move the file away"
 _MAKE_WRITABLE = "Make the file and its folder writable"
 _REMOVE_ALL = "Remove it with `eyechart store prune --all`"
-_REMOVE_UNREADABLE = "Remove only the unreadable answers with `eyechart store prune --unreadable`"
 _KEPT = "Stored answers are kept, and running the same command again asks only for the missing ones."
 _ADVICE = {
     sqlite3.SQLITE_FULL: f"{_KEPT} Free some space first",
@@ -213,7 +210,7 @@ def clear(path: Path | None = None) -> dict[str, int]:
             store.compact()
             return removed
     except StoreError as error:
-        if _primary_code(error.__cause__) not in _BEYOND_WRITING:
+        if _primary_code(error.__cause__) not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
             raise
     with _explained(path):
         for file in _files(path):
@@ -223,7 +220,7 @@ def clear(path: Path | None = None) -> dict[str, int]:
 
 def default_path() -> Path:
     """Where the store is: under `EYECHART_HOME`."""
-    return eyechart_home() / FILE
+    return eyechart_home() / "responses.sqlite"
 
 
 def _files(path: Path) -> tuple[Path, ...]:
@@ -300,7 +297,8 @@ def _explained(path: Path) -> Iterator[None]:
         first = error.errors(include_url=False)[0]
         name = ".".join(map(str, first["loc"])) or "value"
         reason = f"is damaged: an answer has the invalid field {name!r}: {brief(first['input'])} ({first['msg']})"
-        raise _store_error(path, reason, _REMOVE_UNREADABLE) from error
+        advice = "Remove only the unreadable answers with `eyechart store prune --unreadable`"
+        raise _store_error(path, reason, advice) from error
 
 
 def _store_error(path: Path, reason: str, advice: str) -> StoreError:

@@ -34,8 +34,6 @@ FIRST_FAILURES = 5
 _COUNTS = ("requests", "retries", "prompt_tokens", "completion_tokens")
 # The logarithm of a probability of 0 at vLLM, and of a very small one at OpenAI.
 _NO_VALUE = -9999.0
-FirstToken = Callable[[str], Awaitable[str | None]]
-"""Finds the text of a word's first token, "" if it is unknown; None if the word is a single token."""
 
 
 class OpenAIBackend(Backend):
@@ -174,7 +172,10 @@ class _Question:
         return await self.client.ask(messages, max_tokens=max_tokens, top_logprobs=top_logprobs, extra=extra)
 
     async def first_token(self, completion: Completion, word: str) -> str | None:
-        """As `FirstToken`; `completion` is the reply without the word."""
+        """The text of a word's first token, "" if it is unknown; None if the word is a single token.
+
+        `completion` is the reply without the word.
+        """
         # vLLM and llama.cpp return the tokens of a text. With other servers, the length of a prompt that ends in the
         # word shows only whether it has more than one token.
         before, more = self.request.prefill, f" {word}"
@@ -194,7 +195,7 @@ class _Question:
 
 
 async def find_words(
-    likeliest: Mapping[str, float], request: Request, first_token: FirstToken
+    likeliest: Mapping[str, float], request: Request, first_token: Callable[[str], Awaitable[str | None]]
 ) -> tuple[dict[str, float], tuple[str, ...]]:
     """The log-probability of each word's first token, and the words for which it is only an upper bound.
 
