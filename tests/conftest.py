@@ -79,9 +79,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
 @pytest.fixture(autouse=True)
 def _no_stored_answers() -> None:
     """Tests share a home folder, as mini releases take time to draw, but not what models said in other tests."""
-    from eyechart.evaluators.requests.store import FILE
-
-    for file in (Path(_HOME.name) / "eyechart").glob(f"{FILE}*"):
+    for file in (Path(_HOME.name) / "eyechart").glob("responses.sqlite*"):
         file.unlink()
 
 
