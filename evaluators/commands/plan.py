@@ -24,27 +24,21 @@ def plan(
     be correct independently of it; models that agree more often need fewer items.
     """
     from eyechart.evaluators.comparison.planning import plan_runs
+    from eyechart.evaluators.results.notes import note
 
     plans, passed_over = plan_runs(runs, task or [], goal, allow or [])
-    power, models = f"power {100 * goal.power:g} %", goal.models
     table = scores_table(
-        f"What a paired test at the 5 % level can detect with {power}",
+        f"What a paired test at the 5 % level can detect with power {100 * goal.power:g} %",
         "score",
         ("items", "detectable", "difference", "power", "items needed"),
     )
-    lines = [f"detectable: the smallest true difference that this number of items detects with {power}"]
-    if models > 2:
-        lines.append(f"p-values are Holm-adjusted over the {comb(models, 2):,} pairs of {models} models")
+    notes = [note("detectable", power=f"{100 * goal.power:g}")]
+    if goal.models > 2:
+        notes.append(note("planned_pairs", pairs=comb(goal.models, 2), models=goal.models))
     if goal.difference is None:
-        lines.append(
-            "items needed: for the observed differences, which are uncertain; to plan a study, set --difference to the "
-            "smallest difference that matters"
-        )
+        notes.append(note("observed_difference"))
     if len(runs) == 1:
-        lines.append(
-            "one run: the other model's answers are assumed to be independent of this model's; --difference sets its "
-            "score, so for percentages, 'detectable' depends on it"
-        )
+        notes.append(note("supposed_model"))
     for plan in plans:
         shown = spec(plan.key).shown
         add_heading(table, plan.title)
@@ -57,13 +51,8 @@ def plan(
             f"{100 * plan.power:.0f} %",
             "none" if plan.difference == 0 else "over 10,000,000" if plan.needed is None else f"{plan.needed:,}",
         )
-        if plan.units != plan.n:
-            effective, units = f"{plan.effective_units:,.0f}", f"{plan.units:,}"
-            equal = f" (effective number: {effective})" if effective != units else ""
-            lines.append(
-                f"{plan.title}: the {plan.n:,} items are about {units} images or clusters{equal}; the plan assumes "
-                "that further items are spread in the same way"
-            )
+        if (units := round(plan.units)) < plan.n:
+            notes.append(note("planned_units", title=plan.title, n=plan.n, units=units))
     console().print(table)
-    lines += [f"not planned: {left.title}: {left.reason}" for left in passed_over]
-    print_notes(console(), *lines)
+    notes += [note("passed_over", what="planned", title=left.title, reason=left.reason) for left in passed_over]
+    print_notes(console(), *(each.text for each in notes))

@@ -1,6 +1,6 @@
 """Compare two or more runs, task by task; more than two are ranked too."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -11,18 +11,10 @@ import pydantic_core
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.datasets_scripts.common.whole import write_whole, writing
-from eyechart.evaluators.comparison.differences import (
-    FEW_TO_RESAMPLE,
-    ComparedScore,
-    Difference,
-    differences,
-    p_words,
-    signed,
-)
+from eyechart.evaluators.comparison.differences import FEW_TO_RESAMPLE, ComparedScore, Difference, differences
 from eyechart.evaluators.comparison.item_scores import IncomparableError, ItemScores, items_of, shared_items
 from eyechart.evaluators.comparison.settings import allowed_names, also_differ, breaking_differences
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, is_mini_data, merged_keys, read_runs
-from eyechart.evaluators.results.notes import Note, note
 from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.evaluators.tasks import match_tasks
 from eyechart.metrics.score_spec import ScoreSpec
@@ -244,25 +236,6 @@ def _rank(key: TaskKey, runs: Sequence[Run], pairs: Sequence[Comparison]) -> Ran
     ranked = map(RankedRun, labels, scores.tolist(), places(scores, p_values))
     best_first = tuple(sorted(ranked, key=lambda run: (run.place, -run.score)))
     return Ranking(*key, headline.key, headline.label, n, best_first, sum(test.has_test for test in tests))
-
-
-def verdicts(comparison: Comparison) -> Iterator[Note]:
-    """The test result of each task's headline score."""
-    titles = {test.title: test.task for test in comparison.differences}
-    for test in comparison.differences:
-        if test.has_test and test.key == comparison.headlines.get(test.title):
-            # The data set is needed only if the task ran on several.
-            name = test.task if list(titles.values()).count(test.task) == 1 else test.title
-            amount = signed(test.key, test.difference)
-            yield note("verdict", task=name, ordered=test.ordered(), by=amount, p=p_words(test.p_holm))
-
-
-def synthetic_note(pairs: Sequence[Comparison]) -> Note | None:
-    """Which compared tasks are on synthetic demo data; None if no task is."""
-    synthetic = dict.fromkeys(title for pair in pairs for title in pair.synthetic)
-    compared = {test.title for pair in pairs for test in pair.differences}
-    named = [] if compared <= synthetic.keys() else list(synthetic)
-    return note("synthetic", tasks=named) if synthetic else None
 
 
 def write_comparison(comparison: Comparison | ManyRuns, path: Path) -> None:

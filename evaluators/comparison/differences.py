@@ -5,7 +5,7 @@ sums of judged points, and correlations of images ranked from pairs.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,6 @@ import numpy as np
 
 from eyechart.evaluators.comparison.item_scores import ItemId, ItemScores, shared_clusters, shared_items
 from eyechart.evaluators.results.finished_runs import TaskKey
-from eyechart.evaluators.results.notes import Note, grouped, note
 from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scores import spec
 from eyechart.metrics.scoring.errors import ScoringError
@@ -259,14 +258,14 @@ def p_words(value: float) -> str:
     return f"p {shown}" if shown.startswith("<") else f"p = {shown}"
 
 
-def method_notes(differences: Sequence[Difference]) -> Iterator[Note]:
-    """The test of each p-value, and the kind of each interval or why it is missing, for all that the tables show."""
-    tests = [(test.test, test.title, test.score) for test in differences if test.has_test]
-    intervals = [(t.interval_kind, t.title, f"{t.score} ({t.unit_words})") for t in differences if not t.note]
-    for code, shown in (("test", tests), ("difference_interval", intervals)):
-        for kind in dict.fromkeys(kind for kind, _, _ in shown):
-            yield note(code, kind=kind, scores=grouped((title, score) for of, title, score in shown if of == kind))
-    if any(test.has_test and test.interval_kind.startswith("student") for test in differences):
-        yield note("student_interval")
-    if intervals:
-        yield note("overlap")
+def shown_difference(test: Difference) -> tuple[str, ...]:
+    """Both scores, their difference, its interval, p, adjusted p, flips and n, as texts for tables."""
+    declared = spec(test.key)
+    low, high = (signed(test.key, end).removesuffix(" points") for end in test.difference_ci95)
+    return (
+        *(declared.shown(test.first), declared.shown(test.second), signed(test.key, test.difference)),
+        f"{low} to {high}" if all(map(math.isfinite, test.difference_ci95)) else "",
+        *(shown_p(test.p_value), shown_p(test.p_holm)),
+        f"{len(test.only_first):,} / {len(test.only_second):,}" if declared.is_percentage else "",
+        f"{test.n:,}",
+    )

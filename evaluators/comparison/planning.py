@@ -30,10 +30,8 @@ class Plan(ComparedScore):
 
     n: int
     """Number of items that the runs have."""
-    units: int
-    """Number of independent units: items, images or clusters."""
-    effective_units: float
-    """Effective number of units, which the tests use: units of equal size with the same information."""
+    units: float
+    """Effective number of units, which the tests use: images or clusters of equal size with the same information."""
     at: int
     """The planned number of items."""
     detectable: float | None
@@ -94,9 +92,9 @@ def _plan(key: TaskKey, runs: Sequence[Run], goal: Goal, allowed: Collection[str
         raise DataError(f"the runs' difference in {headline.label} is undefined; set --difference")
     try:
         if headline.is_percentage:
-            units, design = _share_design(headline, items, ids, difference)
+            design = _share_design(headline, items, ids, difference)
         else:
-            units, design = _resampled_design(headline, items, ids, goal.seed, "/".join(key))
+            design = _resampled_design(headline, items, ids, goal.seed, "/".join(key))
     except ScoringError as error:
         raise DataError(str(error)) from error
     design, at = replace(design, pairs=math.comb(goal.models, 2)), goal.n or len(ids)
@@ -106,8 +104,7 @@ def _plan(key: TaskKey, runs: Sequence[Run], goal: Goal, allowed: Collection[str
         headline.key,
         headline.label,
         n=len(ids),
-        units=units,
-        effective_units=design.units,
+        units=design.units,
         at=at,
         detectable=None if least is None else scale * least,
         difference=scale * difference,
@@ -118,22 +115,19 @@ def _plan(key: TaskKey, runs: Sequence[Run], goal: Goal, allowed: Collection[str
 
 def _resampled_design(
     score: ScoreSpec, runs: Sequence[ItemScores], ids: Sequence[str], seed: int, name: str
-) -> tuple[int, PairedDesign]:
-    """The number of units and the design of a correlation, or of a mean of points: its variance is the bootstrap's."""
+) -> PairedDesign:
+    """The design of a correlation, or of a mean of points: its variance is the bootstrap's."""
     clusters = shared_clusters(runs, ids)
     first, *second = (resampled(score, run, ids, clusters, seed, name).replicates for run in runs)
     variance = float(np.nanvar(first - second[0] if second else first * math.sqrt(2)))
     # Equal replicates have at most this variance, from rounding.
     if variance < 1e-20:
         raise DataError("the difference is the same in all resamples, so its variance cannot be estimated")
-    n, units = len(ids), clusters.n_clusters
-    return units, PairedDesign(n, units, variance * n, least_units=FEW_UNITS)
+    return PairedDesign(len(ids), clusters.n_clusters, variance * len(ids), least_units=FEW_UNITS)
 
 
-def _share_design(
-    score: ScoreSpec, runs: Sequence[ItemScores], ids: Sequence[str], difference: float
-) -> tuple[int, PairedDesign]:
-    """The number of units and the design of the difference of two shares, of items that may share images."""
+def _share_design(score: ScoreSpec, runs: Sequence[ItemScores], ids: Sequence[str], difference: float) -> PairedDesign:
+    """The design of the difference of two shares, of items that may share images."""
     n, correct = len(ids), [np.array(run.values_of(score, ids), float) for run in runs]
     # The spread of these values over images or clusters shows how alike the items of one are.
     values = correct[0] - correct[1] if len(runs) == 2 else correct[0]
@@ -141,17 +135,17 @@ def _share_design(
     independent = PairedDesign(n, n, variance, _discordant(correct, difference))
     if images := runs[0].images_of(ids):
         pairs = images_for_test(*zip(*images, strict=True))
-        units, effective, most_alike = pairs.n_images, pairs.effective, 2 * n / pairs.effective
+        units, most_alike = pairs.effective, 2 * n / pairs.effective
         variance_of_mean = dyadic_variance(values, pairs.first, pairs.second)
-    elif (units := clusters.n_clusters) < n:
+    elif clusters.n_clusters < n:
         clusters.check_for_test()
         variance_of_mean, freedom = clustered_variance(values, clusters.numbers)
-        effective, most_alike = freedom + 1, n / clusters.effective
+        units, most_alike = freedom + 1, n / clusters.effective
     else:
-        return n, independent
+        return independent
     # If the values of all items are equal, they do not show how alike the items of one image are: at most entirely.
     effect = max(1.0, variance_of_mean / (variance / n)) if variance else most_alike
-    return units, replace(independent, units=effective, design_effect=effect, least_units=3, is_clustered=True)
+    return replace(independent, units=units, design_effect=effect, least_units=3, is_clustered=True)
 
 
 def _discordant(correct: Sequence[np.ndarray], difference: float) -> float:

@@ -1,17 +1,15 @@
 """Whether several runs differ: the tests of `eyechart compare` as the report shows them."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.comparison.compare import compare_many
-from eyechart.evaluators.comparison.differences import Difference, p_words, shown_p, signed
+from eyechart.evaluators.comparison.differences import p_words, shown_difference
 from eyechart.evaluators.report.reported_task import ReportedTask
 from eyechart.evaluators.results.finished_runs import Run
 from eyechart.evaluators.results.notes import Note, grouped, note
-from eyechart.metrics.scores import spec
 
 
 @dataclass(frozen=True)
@@ -52,17 +50,8 @@ def compare_runs(runs: Sequence[Run], tasks: Sequence[ReportedTask]) -> RunDiffe
             verdicts.append((verdict, task.heading))
     verdicts.sort(key=lambda verdict: not verdict[0].values["ordered"])
     headings = {task.key.title: task.heading for task in tasks}
-    rows = [_row(headings[test.title], f"{first} \N{MINUS SIGN} {second}", test) for first, second, test in tests]
+    rows = [
+        (headings[test.title], test.score, f"{first} \N{MINUS SIGN} {second}", *shown_difference(test))
+        for first, second, test in tests
+    ]
     return RunDifferences(grouped((verdict.text, heading) for verdict, heading in verdicts), rows, len(pairs))
-
-
-def _row(heading: str, runs: str, test: Difference) -> tuple[str, ...]:
-    shown, flips = spec(test.key).shown, (len(test.only_first), len(test.only_second))
-    low, high = (signed(test.key, end).removesuffix(" points") for end in test.difference_ci95)
-    return (
-        *(heading, test.score, runs, shown(test.first), shown(test.second), signed(test.key, test.difference)),
-        f"{low} to {high}" if all(map(math.isfinite, test.difference_ci95)) else "",
-        *(shown_p(test.p_value), shown_p(test.p_holm)),
-        f"{flips[0]:,} / {flips[1]:,}" if any(flips) else "",
-        f"{test.n:,}",
-    )

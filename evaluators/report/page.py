@@ -73,6 +73,7 @@ def render(
             for failed in run.results.failed
         ],
         cards=cards(tasks),
+        note=note,
         papers=list(papers.items()),
         tests=tests,
         samples=samples,

@@ -160,12 +160,13 @@ def _interval(v: _Values) -> str:
 
 
 def _chance(v: _Values) -> str:
-    n = len(v["above"]) + len(v["below"])
-    if n == 1:
-        return f"{'Better' if v['above'] else 'Not better'} than chance: {[*v['above'], *v['below']][0]}."
-    others = f" Not better: {', '.join(v['below'])}." if v["below"] else ""
-    count = f"{len(v['above'])} of {n}" if v["below"] else f"all {n}"
-    return f"Better than chance: {count} scores with a chance level.{others}"
+    above, below = v["above"], ", ".join(v["below"])
+    if not above:
+        return f"Not better than chance{': ' if below else ''}{below}."
+    n = len(above) + len(v["below"])
+    if below:
+        return f"Better than chance: {len(above)} of {n} scores with a chance level. Not better: {below}."
+    return f"Better than chance: {above[0] if n == 1 else f'all {n} scores with a chance level'}."
 
 
 def _verdict(v: _Values) -> str:
@@ -207,7 +208,10 @@ def _of_tasks(v: _Values, words: str) -> str:
 
 
 WORDS: Mapping[str, str | Callable[[_Values], str]] = {
+    "adjusted_p_values": "p (Holm): Holm-adjusted over the {pairs} pairs of runs, for each score by itself",
     "agreement": "The parsed letter agrees with the human label in {share} of {n} replies.",
+    "allow": "To compare despite a different setting, use --allow SETTING; the difference includes its effect.",
+    "also_differ": "{first} and {second} also differ in {settings}, which can change scores.",
     "answer_file": _answer_file,
     "answers_differ": "reference differs from {models} for {n} item(s): compared by intervals",
     "as_published": _as_published,
@@ -219,9 +223,11 @@ WORDS: Mapping[str, str | Callable[[_Values], str]] = {
     "by_words": "Scored by word overlap, not by a --judge: not comparable with papers.",
     "chance": _chance,
     "cut_off": _cut_off,
+    "detectable": "detectable: the smallest true difference that this number of items detects with power {power} %",
     "difference_interval": _difference_interval,
     "few_common_items": "only {n} of the items in common with {models}: compared by intervals",
     "few_decide": "A few images, such as outliers, decide the PLCC: look at them before you rely on it.",
+    "flips": "flips: correct only in A / correct only in B",
     "forced_missing": "{missing} of {asked} refused questions have no second reply and count as incorrect refusals.",
     "groups_differ": "groups items by image differently than {models}: the larger p-value of both counts",
     "images_unknown": "whether {n} of {of} items share an image is unknown, so they count as independent",
@@ -243,9 +249,21 @@ WORDS: Mapping[str, str | Callable[[_Values], str]] = {
     "no_score": "This task has no score.",
     "no_interval": lambda v: f"No interval, as {v['kind']}: {'; '.join(v['scores'])}.",
     "not_recomputed": "The scores are shown as submitted: there are no predictions, or a judge gave the scores.",
+    "observed_difference": "items needed: for the observed differences, which are uncertain; to plan a study, set "
+    "--difference to the smallest difference that matters",
+    "only_in_one": "{first} with {second}: only in one run: {tasks}",
     "overlap": "Overlapping intervals of A and B do not mean a tie: use the interval and p of the difference.",
     "own_data": "The data are the publisher's own, not a benchmark's.",
+    "p_values": "p: each score by itself; of 20 equal scores, one has p < 0.05 by chance",
+    "passed_over": "not {what}: {title}: {reason}",
+    "places": lambda v: (
+        "In brackets: place. Runs share it unless a paired test finds a difference (p < 0.05, Holm-adjusted over "
+        f"{' or '.join(map(str, v['pairs']))} pairs)."
+    ),
     "plain_intervals": lambda v: f"All other 95 % intervals: {'; '.join(KINDS[kind] for kind in v['kinds'])}.",
+    "planned_pairs": "p-values are Holm-adjusted over the {pairs} pairs of {models} models",
+    "planned_units": "{title}: the {n} items share images or clusters, which count as {units} of equal size; the plan "
+    "assumes that further items are spread in the same way",
     "precomputed": "The predictions are precomputed: eyechart did not run the model and cannot verify the prompt.",
     "private": _private,
     "provider_decoding": "The provider chose the decoding: no temperature was sent. Asking again may give other "
@@ -261,6 +279,8 @@ WORDS: Mapping[str, str | Callable[[_Values], str]] = {
     "still_reasons": "{reasoning} of {of} replies contain reasoning: the setting thinking=False had no effect.",
     "student_interval": "A Student's t interval can exclude 0 even if p is above 0.05, because p is never below "
     "McNemar's p.",
+    "supposed_model": "one run: the other model's answers are assumed to be independent of this model's; --difference "
+    "sets its score, so for percentages, 'detectable' depends on it",
     "synthetic": _synthetic,
     "task": "{note}",
     "task_file": "defined by a task file of the publisher",
@@ -269,6 +289,7 @@ WORDS: Mapping[str, str | Callable[[_Values], str]] = {
         "This run gives no score; it counts the most probable tokens to choose a word pair "
         + (f"(suggested: --set word_pair={v['pair']})." if v["pair"] else "(no token is a word of a known pair).")
     ),
+    "undefined_difference": "{title}: {scores}: {reason}",
     "unparsed": _unparsed,
     "unusable": "{unusable} of {of} answers cannot be scored; scores are of the others. The first: '{id}': {reason}.",
     "verdict": _verdict,

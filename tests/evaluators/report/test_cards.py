@@ -97,7 +97,7 @@ def test_scores_that_are_not_better_than_chance_by_their_intervals_say_so(make_r
     scores = {"accuracy": 0.4, "accuracy_ci95": [0.3, 0.5], "random_guess": 0.3, "n": 9}
     at_chance = scored("q_bench/perception_pairs", "llvisionqa_pairs", scores, split="dev", model="m")
     page = read_page(write_report([make_run(PERCEPTION, at_chance)], files=False))
-    assert page.texts.count("Not better than chance") == 1
+    assert page.texts.count("Not better than chance.") == 1
 
 
 def test_synthetic_data_are_named_once_at_the_top(make_run, read_page):
