@@ -27,7 +27,7 @@ from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scores import DESCRIPTION, spec, specs_of
 
 FREE = ("judge", "blind", *WITHOUT_EFFECT)
-"""Settings that do not change a board's scores, the judge, which the board shows, and what no board takes anyway."""
+"""Settings that no board requires: the judge is shown, blind runs are refused, and the others change no score."""
 LENGTHS = (32, 4096)
 """Accepted limits on reply tokens for tasks whose default is 32: the default, and one for reasoning models."""
 

@@ -130,7 +130,7 @@ def _checked_results(
             ]
         else:
             refused = [reason for source in entry.sources_of(result) for reason in refusals(source)]
-            reasons = list(dict.fromkeys([*misfits(board, result), *refused]))
+            reasons = [*dict.fromkeys(refused), *misfits(board, result)]
             # Recomputing takes a while, so it comes last.
             check = Check() if reasons else recomputing.check(key, board.task)
             reasons += check.discrepancies
@@ -162,8 +162,8 @@ def _write(accepted: Sequence[BoardRow], out: Path, boards: Sequence[Board]) -> 
 
 
 def misfits(board: Board, result: TaskResult) -> list[str]:
-    """Every reason why the board of a result's task and dataset does not accept it; empty if it does."""
-    reasons = [*_name_misfits("model", result.model), *refusals(result), *_setting_misfits(board, result)]
+    """Every reason besides `refusals` why the board of a result does not accept it; empty if it does."""
+    reasons = [*_name_misfits("model", result.model), *_setting_misfits(board, result)]
     judge = judge_of(result)
     if board.judged and judge in ("", LEXICAL):
         reasons.append(f"the judge is {brief(judge or None)}; this board requires a judge model on a server")

@@ -5,13 +5,15 @@ import pytest
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.build import misfits, started_at
+from eyechart.hub_cards.recomputing import refusals
 from tests.hub_cards.leaderboard.handed_in import board_named, put, result_on
 
 NOW = datetime.datetime(2026, 6, 1, tzinfo=datetime.UTC)
 
 
 def reasons_for(board, result):
-    return misfits(board, TaskResult.model_validate(result))
+    read = TaskResult.model_validate(result)
+    return [*refusals(read), *misfits(board, read)]
 
 
 @pytest.mark.parametrize("board", [pytest.param(board, id=board.name) for board in BOARDS])
