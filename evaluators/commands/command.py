@@ -15,20 +15,30 @@ _WORDS = {bool: "", str: "TEXT", int: "N", float: "NUMBER", Path: "PATH"}
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
-class Group(TyperGroup):
+class _ReadableHelp:
+    """Shows words on help pages in place of the Python types, such as `<int range>`, of typer 0.29 and later."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The arguments and options, with readable placeholders."""
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            about = param.type_descriptor
+            if param.param_type_name == "argument":
+                # Otherwise typer prints the type after the name.
+                param.display_type_rich = lambda ctx: None
+                param.metavar = param.metavar or param.name.upper()
+            elif param.metavar is None:
+                kind = getattr(about.annotation, "__args__", (about.annotation,))[0]
+                param.metavar = "|".join(about.choices) if about.is_choice else _WORDS[kind]
+        return params
+
+
+class Group(_ReadableHelp, TyperGroup):
     """A group of commands."""
 
-    def get_params(self, ctx: Any) -> list[Any]:
-        """The options, with readable placeholders on the help page."""
-        return list(map(_readable, super().get_params(ctx)))
 
-
-class Command(TyperCommand):
+class Command(_ReadableHelp, TyperCommand):
     """A command that refuses empty values: unset shell variables, otherwise read as the current folder or no model."""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """The arguments and options, with readable placeholders on the help page."""
-        return list(map(_readable, super().get_params(ctx)))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse an empty value, then parse."""
@@ -79,16 +89,3 @@ def _options(form: Any) -> dict[str, inspect.Parameter]:
         for field in fields(form)
         if get_origin(field.type) is Annotated
     }
-
-
-def _readable(param: Any) -> Any:
-    """Replace the Python types, such as `<int range>`, that typer 0.29 and later show on help pages."""
-    about = param.type_descriptor
-    if param.param_type_name == "argument":
-        # Otherwise typer prints the type after the name.
-        param.display_type_rich = lambda ctx: None
-        param.metavar = param.metavar or param.name.upper()
-    elif param.metavar is None:
-        kind = getattr(about.annotation, "__args__", (about.annotation,))[0]
-        param.metavar = "|".join(about.choices) if about.is_choice else _WORDS[kind]
-    return param

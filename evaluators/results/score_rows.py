@@ -88,7 +88,9 @@ def interval_notes(
     Results are given by name, "" if there is only one; `groups` has the scores of each shown group of them.
     """
     named = [*((name, {"": scores}) for name, scores in results), *groups]
-    texts = grouped((kind, f"{name and f'{name}: '}{text}") for name, parts in named for kind, text in _kinds(parts))
+    texts = grouped(
+        (kind, f"{name}: {text}" if name else text) for name, parts in named for kind, text in _kinds(parts)
+    )
     plain = [kind for kind in PLAIN if texts.pop((_PLAIN, kind), None)]
     notes = [note(code, kind=kind, scores=scores) for (code, kind), scores in texts.items()]
     return [*notes, *([note(_PLAIN, kinds=plain)] if plain else [])]
