@@ -154,6 +154,11 @@ def joined(text: str, continuation: str) -> str:
     return f"{text}{continuation}" if text[-1:].isspace() or not text else f"{text} {continuation}"
 
 
+def inseparable(model: str, text: str) -> ModelError:
+    """The error for a word or a continuation that changes the tokens of the text before it."""
+    return ModelError(f"model '{model}': the tokens of '{text}' cannot be separated from those of the text before it.")
+
+
 def distinct_words(tokens: Mapping[str, str | None], needed: Collection[str], *, where: str = "") -> list[str]:
     """The words that can be told apart by their first token; an unknown token, None, differs from all others.
 

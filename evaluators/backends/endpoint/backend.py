@@ -19,7 +19,7 @@ from typing_extensions import override
 
 from eyechart.datasets_scripts.common.errors import DataError, EndpointError, ModelError
 from eyechart.datasets_scripts.common.images import encoded_image
-from eyechart.evaluators.backends.chat import distinct_words, joined, user_turn
+from eyechart.evaluators.backends.chat import distinct_words, inseparable, joined, user_turn
 from eyechart.evaluators.backends.endpoint.client import ChatClient, Messages
 from eyechart.evaluators.backends.endpoint.completion import Completion
 from eyechart.evaluators.backends.endpoint.failures import NO_PROMPT_LOGPROBS
@@ -236,10 +236,7 @@ async def _losses(question: _Question) -> Response:
         tokens = _prompt_tokens(question.client, completions[-1])
         values = [value for _, value in tokens[len(before) :]]
         if not values or [id for id, _ in tokens[: len(before)]] != [id for id, _ in before]:
-            raise ModelError(
-                f"model '{question.client.model}': the tokens of '{continuation}' cannot be separated from those of "
-                "the text before it."
-            )
+            raise inseparable(question.client.model, continuation)
         if min(values) <= _NO_VALUE:
             raise EndpointError(f"the server returned a probability of 0 for '{continuation}'")
         losses.append(Loss(-sum(values), len(values)))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from PIL import Image
 
 from eyechart.datasets_scripts.common.errors import ModelError
-from eyechart.evaluators.backends.chat import ChatOptions, distinct_words, joined, to_messages
+from eyechart.evaluators.backends.chat import ChatOptions, distinct_words, inseparable, joined, to_messages
 from eyechart.evaluators.requests.types import IMAGE, Request
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class Renderer:
             complete = self._prompt(replace(prompt, continued=joined(text, continuation)), images, sizes)
             scored = len(complete.ids) - len(prompt.ids)
             if scored < 1 or complete.ids[: len(prompt.ids)] != prompt.ids:
-                raise self._inseparable(continuation)
+                raise inseparable(self._name, continuation)
             continued.append(replace(complete, scored=scored))
         return continued or [prompt]
 
@@ -151,7 +151,7 @@ class Renderer:
             if tokens[: len(before)] == before and len(tokens) > len(before):
                 first[word] = tokens[len(before)]
             elif word in request.words:
-                raise self._inseparable(word)
+                raise inseparable(self._name, word)
         names = {word: tokenizer.convert_ids_to_tokens(token) for word, token in first.items()}
         return {word: first[word] for word in distinct_words(names, request.words, where=f"model '{self._name}': ")}
 
@@ -178,11 +178,6 @@ class Renderer:
     def _inputs(self, text: str, images: list[Image.Image]) -> "Mapping[str, torch.Tensor]":
         options = special_tokens_option(self._processor.tokenizer, text)
         return self._processor(text=[text], images=[images] if images else None, return_tensors="pt", **options)
-
-    def _inseparable(self, word: str) -> ModelError:
-        return ModelError(
-            f"model '{self._name}': the tokens of '{word}' cannot be separated from those of the text before it."
-        )
 
 
 def special_tokens_option(tokenizer: "PreTrainedTokenizerBase", text: str) -> dict[str, bool]:

@@ -110,6 +110,7 @@ class Matcher:
         self._known.update(by_id)
 
     def _match_names(self, targets: Sequence[_Target]) -> None:
+        """Match by ids and by names of images, where the question, if the file has it, is the same."""
         by_id, by_name = {target.id: target for target in targets}, _by_unique_name(targets)
         if self._has_our_ids:
             # Complete ids come first. A plain number may come from another numbering.
