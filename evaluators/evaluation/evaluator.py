@@ -91,7 +91,7 @@ class Evaluator(evaluate.Evaluator):
         """Evaluate a backend on loaded data; `progress` is called with (done, total) after each response.
 
         Raises:
-            DataError: A row cannot be asked, or there are no rows.
+            DataError: A row cannot be asked, unless the data were requested with `skip_bad`; or there are no rows.
             UsageError: The data lacks a column; an as-published run lacks its judge or data options; or all repeats
                 would be equal.
         """

@@ -148,7 +148,8 @@ def _run_task(
         )
     task_run = replace(task_run, data=replace(task_run.data, images="load" if backend.needs_images else "skip"))
     size = download_gb(task_run)
-    progress.describe(f"{f'downloading {size:g} GB of' if size else 'loading'} {task_run.dataset}")
+    step = f"downloading {size:g} GB of" if size else "loading"
+    progress.describe(f"{step} {task_run.dataset}")
     loaded = processes.together(partial(load_data, task, task_run.data))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")

@@ -20,7 +20,7 @@ from eyechart.evaluators.protocols.description import Description
 from eyechart.evaluators.protocols.protocol import DEFAULT, PromptFunction, check_texts
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
 from eyechart.evaluators.tasks.prompts import VLMEVALKIT, listed_options, prompt_function, vlmevalkit_prompt
-from eyechart.evaluators.tasks.task import BoardRules, Published, Task, TaskData
+from eyechart.evaluators.tasks.task import BoardRules, PaperSetting, Task, TaskData
 
 _PAPER = "AesBench (Huang et al., 2024)"
 _ON_REQUEST = "The authors provide the answers on request, so only people who have them can submit entries."
@@ -77,7 +77,7 @@ PERCEPTION = Task(
         by_response=True,
     ),
     groups=("dimension", "image_source", "question_type"),
-    published=(Published("extraction", "strict", "AesBench, Sec. 3.1"),),
+    published=(PaperSetting("extraction", "strict", "AesBench, Sec. 3.1"),),
     published_judge=True,
     board=BoardRules({"test": _ON_REQUEST}),
     answer_file=partial(aes_bench_answer_file, "AesP"),

@@ -18,7 +18,7 @@ from eyechart.evaluators.tasks.prompts import (
     prompt_function,
     vlmevalkit_prompt,
 )
-from eyechart.evaluators.tasks.task import BoardRules, Published, Task, TaskData
+from eyechart.evaluators.tasks.task import BoardRules, PaperSetting, Task, TaskData
 
 _PAPER = "MMBench (Liu et al., ECCV 2024)"
 blind_prompt = prompt_function(
@@ -60,8 +60,8 @@ def _task(config: str, title: str, what: str, **public: str) -> Task:
         # CCBench has no category levels.
         groups=("l1_category", "l2_category", "category"),
         published=(
-            Published("extraction", "strict", "MMBench, Sec. 3.2, step 1"),
-            Published("fallback", "random", "MMBench, Sec. 3.2, step 3"),
+            PaperSetting("extraction", "strict", "MMBench, Sec. 3.2, step 1"),
+            PaperSetting("fallback", "random", "MMBench, Sec. 3.2, step 3"),
         ),
         published_judge=True,
         board=BoardRules(

@@ -21,7 +21,7 @@ from eyechart.evaluators.tasks.prompts import (
     prompt_function,
     vlmevalkit_prompt,
 )
-from eyechart.evaluators.tasks.task import BoardRules, Published, Task, TaskData
+from eyechart.evaluators.tasks.task import BoardRules, PaperSetting, Task, TaskData
 
 _PAPER = "Q-Bench (Wu et al., ICLR 2024)"
 DATABASES = ("koniq10k", "spaq", "live_fb", "live_itw", "cgiqa6k", "agiqa3k", "kadid10k")
@@ -64,7 +64,7 @@ PERCEPTION = Task(
         crossed=(("question_type", "concern"),),
     ),
     groups=("question_type", "concern"),
-    published=(Published("judge_reads", "all", "Q-Bench, A.2.1"),),
+    published=(PaperSetting("judge_reads", "all", "Q-Bench, A.2.1"),),
     published_judge=True,
     answer_file=perception_answer_file,
 )
@@ -125,5 +125,5 @@ ASSESSMENT = Task(
         average_over="subset",
     ),
     groups=("subset", "distortion_type", "distortion_level"),
-    published=(Published("ties", "paper-code", "a3_assessment_all.py of the released code"),),
+    published=(PaperSetting("ties", "paper-code", "a3_assessment_all.py of the released code"),),
 )

@@ -9,7 +9,7 @@ from dataclasses import replace
 from eyechart.evaluators.protocols.choice.self_awareness import SelfAwareness
 from eyechart.evaluators.protocols.protocol import DEFAULT
 from eyechart.evaluators.tasks import q_bench
-from eyechart.evaluators.tasks.task import Published, Task, TaskData
+from eyechart.evaluators.tasks.task import PaperSetting, Task, TaskData
 
 SINGLE = Task(
     name="ql_bench/single",
@@ -21,7 +21,7 @@ SINGLE = Task(
         prompts={DEFAULT: q_bench.perception_prompt}, prompt_id=q_bench.PERCEPTION.protocol.prompt_id
     ),
     groups=("question_type", "concern"),
-    published=(Published("unreadable_forced", "wrong", "QL-Bench, Eq. 3"),),
+    published=(PaperSetting("unreadable_forced", "wrong", "QL-Bench, Eq. 3"),),
     note="Dev answers only: Tables I to IV of the paper also count private test answers.",
 )
 

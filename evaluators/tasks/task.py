@@ -67,7 +67,7 @@ class TaskData:
         return (self.split or "test",) if is_file(self.path) else None
 
 
-class Published(NamedTuple):
+class PaperSetting(NamedTuple):
     """A setting of the paper's runs that differs from the task's default."""
 
     name: str
@@ -113,7 +113,7 @@ class Task(Generic[P]):
     """What readers of the scores have to know."""
     headline: str = ""
     """Key of the task's headline score, if it differs from the metric's."""
-    published: tuple[Published, ...] = ()
+    published: tuple[PaperSetting, ...] = ()
     """Settings of the paper that differ from the task's defaults; `--as-published` applies them."""
     published_judge: bool = False
     """Whether the paper used a judge, for all replies or for those in which exact matching finds no option."""

@@ -11,7 +11,7 @@ from eyechart.evaluators.protocols.paired_comparison import PairedComparison
 from eyechart.evaluators.protocols.protocol import DEFAULT
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
 from eyechart.evaluators.tasks.prompts import prompt_function
-from eyechart.evaluators.tasks.task import BoardRules, Published, Task, TaskData
+from eyechart.evaluators.tasks.task import BoardRules, PaperSetting, Task, TaskData
 
 _PAPER = "2AFC (Zhu et al., IEEE TCSVT 2024)"
 
@@ -35,8 +35,8 @@ paper_prompt = prompt_function(
 
 
 _PUBLISHED = (
-    Published("undefined_pools", "zero", "2AFC, Table IV"),
-    Published("pairing", "released", "TwoAFC.py of the released code", of_data=True),
+    PaperSetting("undefined_pools", "zero", "2AFC, Table IV"),
+    PaperSetting("pairing", "released", "TwoAFC.py of the released code", of_data=True),
 )
 
 COARSE = Task(
@@ -51,7 +51,7 @@ COARSE = Task(
         # The averages of Table II.
         pool_weights="images",
     ),
-    published=(*_PUBLISHED, Published("mm21_scores", "released", "the released label file", of_data=True)),
+    published=(*_PUBLISHED, PaperSetting("mm21_scores", "released", "the released label file", of_data=True)),
     board=BoardRules(settings={"mm21_quality": "opinion score"}),
 )
 
