@@ -64,7 +64,7 @@ def compare(
 def show_outcome(folders: Sequence[Path]) -> None:
     """Compare finished runs and print one line a task, as at the end of a run, or why they cannot be compared."""
     from eyechart.evaluators.comparison.compare import compare_many
-    from eyechart.evaluators.comparison.notes import outcome_notes, refusals
+    from eyechart.evaluators.comparison.notes import outcome_notes
     from eyechart.evaluators.results.results_file import read_results
 
     folders = [folder for folder in folders if read_results(folder).tasks]
@@ -75,14 +75,12 @@ def show_outcome(folders: Sequence[Path]) -> None:
     except EyechartError as error:
         print_line(console(), f"The models cannot be compared: {error.explain()}")
         return
-    notes = [*outcome_notes(comparison)]
     if len(comparison.pairs) == 1:
         print_notes(console(), f"A: {comparison.runs[0]}; B: {comparison.runs[1]}")
-        notes += refusals(comparison.pairs)
     elif comparison.rankings:
         console().print(_places(comparison))
     all_tests = f"All tests: eyechart compare {shlex.join(map(str, folders))}"
-    print_notes(console(), *(note.text for note in notes), all_tests)
+    print_notes(console(), *(note.text for note in outcome_notes(comparison)), all_tests)
 
 
 def _places(comparison: "ManyRuns") -> Table:

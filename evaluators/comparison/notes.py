@@ -7,18 +7,44 @@ from eyechart.evaluators.comparison.differences import Difference, p_words, sign
 from eyechart.evaluators.results.notes import Note, grouped, note
 
 
-def outcome_notes(found: ManyRuns) -> Iterator[Note]:
-    """Which of two runs is better at each task, or which tasks of several have no places; and what else differs."""
-    if len(found.pairs) > 1:
-        if found.rankings:
-            yield note("places", pairs=sorted({ranking.tests for ranking in found.rankings}))
-        for task in found.unranked:
+def outcome_notes(comparison: ManyRuns) -> Iterator[Note]:
+    """Which of two runs is better at each task, or the places of several; what else differs, or is not compared."""
+    if len(comparison.pairs) == 1:
+        yield from _verdicts(comparison.pairs[0])
+        yield from _refusals(comparison.pairs)
+    else:
+        if comparison.rankings:
+            yield note("places", pairs=sorted({ranking.tests for ranking in comparison.rankings}))
+        for task in comparison.unranked:
             yield note("passed_over", what="ranked", title=task.title, reason=task.reason)
-    for pair in found.pairs:
-        if len(found.pairs) == 1:
-            yield from _verdicts(pair)
+    for pair in comparison.pairs:
         for settings in pair.also_differ:
             yield note("also_differ", first=pair.first, second=pair.second, settings=settings)
+
+
+def table_notes(comparison: ManyRuns) -> Iterator[Note]:
+    """All that belongs to the tables of a comparison."""
+    pairs, tests = comparison.pairs, [test for pair in comparison.pairs for test in pair.differences]
+    yield from outcome_notes(comparison)
+    if synthetic := list(dict.fromkeys(title for pair in pairs for title in pair.synthetic)):
+        is_all = {test.title for test in tests} <= set(synthetic)
+        yield note("synthetic", tasks=[] if is_all else synthetic)
+    if sum(test.has_test for test in tests) > 1:
+        yield note("p_values") if len(pairs) == 1 else note("adjusted_p_values", pairs=len(pairs))
+    if tests:
+        yield note("flips")
+    yield from _method_notes(tests)
+    for pair in pairs:
+        scores = grouped(((test.title, test.note), test.score) for test in pair.differences)
+        for (title, reason), names in scores.items():
+            if reason:
+                yield note("undefined_difference", title=title, scores=" and ".join(names), reason=reason)
+        if pair.only_in_one:
+            yield note("only_in_one", first=pair.first, second=pair.second, tasks=list(pair.only_in_one))
+    if len(pairs) > 1:
+        yield from _refusals(pairs)
+    if any(task.can_be_allowed for pair in pairs for task in pair.refused):
+        yield note("allow")
 
 
 def _verdicts(pair: Comparison) -> Iterator[Note]:
@@ -32,36 +58,12 @@ def _verdicts(pair: Comparison) -> Iterator[Note]:
             yield note("verdict", task=name, ordered=test.ordered(), by=amount, p=p_words(test.p_holm))
 
 
-def refusals(pairs: Sequence[Comparison]) -> Iterator[Note]:
+def _refusals(pairs: Sequence[Comparison]) -> Iterator[Note]:
     """Which tasks of two runs cannot be compared."""
     for pair in pairs:
         for task in pair.refused:
             title = f"{pair.first} with {pair.second}: {task.title}"
             yield note("passed_over", what="compared", title=title, reason="; ".join(task.reasons))
-
-
-def table_notes(found: ManyRuns) -> Iterator[Note]:
-    """All that belongs to the tables of a comparison."""
-    tests = [test for pair in found.pairs for test in pair.differences]
-    yield from outcome_notes(found)
-    if synthetic := list(dict.fromkeys(title for pair in found.pairs for title in pair.synthetic)):
-        is_all = {test.title for test in tests} <= set(synthetic)
-        yield note("synthetic", tasks=[] if is_all else synthetic)
-    if sum(test.has_test for test in tests) > 1:
-        yield note("p_values") if len(found.pairs) == 1 else note("adjusted_p_values", pairs=len(found.pairs))
-    if tests:
-        yield note("flips")
-    yield from _method_notes(tests)
-    for pair in found.pairs:
-        scores = grouped(((test.title, test.note), test.score) for test in pair.differences)
-        for (title, reason), names in scores.items():
-            if reason:
-                yield note("undefined_difference", title=title, scores=" and ".join(names), reason=reason)
-        if pair.only_in_one:
-            yield note("only_in_one", first=pair.first, second=pair.second, tasks=list(pair.only_in_one))
-    yield from refusals(found.pairs)
-    if any(task.can_be_allowed for pair in found.pairs for task in pair.refused):
-        yield note("allow")
 
 
 def _method_notes(differences: Sequence[Difference]) -> Iterator[Note]:

@@ -23,13 +23,11 @@ _SCORE_SETTINGS = ("judge", "template", "template_version", "wording", "judge_te
 _OF_OPTIONS: Mapping[str, str] = {"prompt_style": "prompt_id", "prompt": "prompt_id", "judge": "judge.name"}
 """Settings that results record under another name than the option of `eyechart run`."""
 
-_OF_MODEL = (
-    *("system_prompt", "chat_template", "thinking", "sampling", "decoding", "image_sizes", "processor"),
-    *("downscaled_share", "backend", "dtype", "quantization", "attention", "extra_body"),
-)
 _AFFECTING = (
     *("extraction", "fallback", "unreadable_forced", "judge_reads", "prompt_id", "shuffle_seed", "max_new_tokens"),
-    *(f"model.{name}" for name in _OF_MODEL),
+    *("model.system_prompt", "model.chat_template", "model.thinking", "model.sampling", "model.decoding"),
+    *("model.image_sizes", "model.processor", "model.downscaled_share", "model.backend", "model.dtype"),
+    *("model.quantization", "model.attention", "model.extra_body"),
 )
 """Settings that can change scores; most of those of a model may differ in a comparison."""
 

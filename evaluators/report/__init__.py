@@ -32,7 +32,6 @@ def write_report(
     order of the runs. Raises OutputError if the disk is full.
     """
     from eyechart.evaluators.report.charts import charts_of
-    from eyechart.evaluators.report.differences import compare_runs
     from eyechart.evaluators.report.drawing import draw
     from eyechart.evaluators.report.page import TaskContent, render
     from eyechart.evaluators.report.reported_task import reported_tasks
@@ -53,7 +52,7 @@ def write_report(
         TaskContent(task, [(chart, draw(chart, files=files)) for chart in charts_of(task)], tables_of(task))
         for task in tasks
     ]
-    page = render(runs, contents, compare_runs(runs, tasks), collect_samples(runs, tasks, samples))
+    page = render(runs, contents, collect_samples(runs, tasks, samples))
     written: dict[str, str | bytes] = {}
     for content in contents if files else ():
         for chart, drawn in content.figures:

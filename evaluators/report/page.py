@@ -6,11 +6,15 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import metadata
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.comparison.compare import compare_many
+from eyechart.evaluators.comparison.differences import p_words, shown_difference
 from eyechart.evaluators.published.rendering import UNDEFINED, Table
 from eyechart.evaluators.report.cards import cards
 from eyechart.evaluators.report.charts import Chart
@@ -19,7 +23,7 @@ from eyechart.evaluators.report.reported_task import ReportedTask
 from eyechart.evaluators.report.samples import Samples
 from eyechart.evaluators.requests.values import printable
 from eyechart.evaluators.results.finished_runs import Run, all_notes, is_mini_data
-from eyechart.evaluators.results.notes import grouped, note
+from eyechart.evaluators.results.notes import Note, grouped, note
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.score_rows import interval_notes, repeat_rows, score_rows
 from eyechart.evaluators.tasks import Paper, paper_of, task_title
@@ -27,8 +31,6 @@ from eyechart.metrics.scoring.choices.replies import UNREAD
 
 if TYPE_CHECKING:
     from jinja2 import Template
-
-    from eyechart.evaluators.report.differences import RunDifferences
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _MOST_WARNINGS = 20
@@ -43,10 +45,19 @@ class TaskContent(NamedTuple):
     tables: Sequence[Table]
 
 
-def render(
-    runs: Sequence[Run], contents: Sequence[TaskContent], tests: "RunDifferences | None", samples: Samples
-) -> str:
-    """Render the page; there are no tests of a single run, or of runs without a task in common."""
+class RunDifferences(NamedTuple):
+    """The tests of `eyechart compare`."""
+
+    verdicts: Mapping[str, Sequence[str]]
+    """Each result of the tests of headline scores, with the tasks that share it; differences first."""
+    rows: Sequence[Sequence[str]]
+    """For each test: task, score, runs, both values, the difference, its interval, p, adjusted p, flips and n."""
+    pairs: int
+    """Number of pairs of runs, over which p-values are Holm-adjusted."""
+
+
+def render(runs: Sequence[Run], contents: Sequence[TaskContent], samples: Samples) -> str:
+    """Render the page."""
     script = (_TEMPLATES / "report.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     tasks, labels, several = [content.task for content in contents], [run.label for run in runs], len(runs) > 1
@@ -75,7 +86,7 @@ def render(
         cards=cards(tasks),
         note=note,
         papers=list(papers.items()),
-        tests=tests,
+        tests=compare_runs(runs, tasks),
         samples=samples,
         samples_data=_shown(data),
         versions=side_by_side([run.results.environment for run in runs]),
@@ -95,6 +106,39 @@ def render(
         script=Markup(script),
         script_hash=f"sha256-{digest}",
     )
+
+
+def compare_runs(runs: Sequence[Run], tasks: Sequence[ReportedTask]) -> RunDifferences | None:
+    """Compare every pair of runs, item by item; None without two runs that have a task in common."""
+    try:
+        comparisons = compare_many([run.folder for run in runs]).pairs
+    except UsageError:
+        return None
+    pairs = list(zip(combinations([run.label for run in runs], 2), comparisons, strict=True))
+    tests = [(first, second, test) for (first, second), pair in pairs for test in pair.differences]
+    verdicts: list[tuple[Note, str]] = []
+    for task in tasks:
+        headline = task.headline and task.headline.key
+        of_headline = [test for test in tests if (test[2].title, test[2].key) == (task.key.title, headline)]
+        # Runs whose settings differ are not tested against each other.
+        refusals = [
+            f"{first} (A) and {second} (B): {', '.join(refused.reasons)}"
+            for (first, second), pair in pairs
+            for refused in pair.refused
+            if refused.title == task.key.title and headline
+        ]
+        ordered = [(names, p_words(test.p_holm)) for a, b, test in of_headline if (names := test.ordered(a, b))]
+        compared = [f"{first} and {second}" for first, second, _ in of_headline]
+        verdict = note("verdict_of_runs", ordered=ordered, compared=compared, refused=refusals)
+        if compared or refusals:
+            verdicts.append((verdict, task.heading))
+    verdicts.sort(key=lambda verdict: not verdict[0].values["ordered"])
+    headings = {task.key.title: task.heading for task in tasks}
+    rows = [
+        (headings[test.title], test.score, f"{first} \N{MINUS SIGN} {second}", *shown_difference(test))
+        for first, second, test in tests
+    ]
+    return RunDifferences(grouped((verdict.text, heading) for verdict, heading in verdicts), rows, len(pairs))
 
 
 def _task_part(name: str, contents: Sequence[TaskContent], runs: Sequence[str]) -> dict[str, Any]:

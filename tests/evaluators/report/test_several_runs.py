@@ -4,7 +4,7 @@ import pytest
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.report import write_report
-from eyechart.evaluators.report.differences import compare_runs
+from eyechart.evaluators.report.page import compare_runs
 from eyechart.evaluators.report.reported_task import reported_tasks
 from eyechart.evaluators.report.samples import collect_samples
 from eyechart.evaluators.results.finished_runs import read_runs
