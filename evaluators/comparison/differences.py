@@ -7,7 +7,6 @@ sums of judged points, and correlations of images ranked from pairs.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from eyechart.evaluators.comparison.item_scores import ItemId, ItemScores, share
 from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scores import spec
-from eyechart.metrics.scoring.errors import ScoringError
+from eyechart.metrics.scoring.errors import InputError, ScoringError
 from eyechart.metrics.scoring.inputs import FloatArray
 from eyechart.metrics.scoring.judging.rounds import bootstrap_scores, summed_score
 from eyechart.metrics.scoring.pairs.scores import resampled_mean
@@ -101,9 +100,9 @@ class Difference(ComparedScore):
             return []
         return [first, second] if self.difference > 0 else [second, first]
 
-    def of(self, first: float, second: float, **fields: Any) -> "Difference":
+    def of(self, first: float, second: float) -> "Difference":
         """This difference with the score of each run."""
-        return replace(self, first=first, second=second, difference=first - second, **fields)
+        return replace(self, first=first, second=second, difference=first - second)
 
     def tested(self, name: str, test: PairedTest, kind: str = "bootstrap", scale: float = 1.0) -> "Difference":
         """This difference with the result of a test, whose interval is of a kind; `scale` is the score's unit."""
@@ -201,6 +200,8 @@ def resampled(
     score: ScoreSpec, run: ItemScores, items: Sequence[ItemId], clusters: Clusters, seed: int, name: str
 ) -> Resampled:
     """A run's score of some items, other than a share; raises `ScoringError` if it is undefined."""
+    if not items:
+        raise InputError("no item has this score in both runs")
     if not score.of:
         return _of_ranking(score, run, items, seed, name)
     if score.correlation:
@@ -230,10 +231,8 @@ def _of_ranking(score: ScoreSpec, run: ItemScores, items: Sequence[ItemId], seed
             parts.append(_of_correlation(score, run, images, seed, f"{name}/{pool}"))
         except ScoringError:
             parts.append(Resampled(math.nan, np.full(RESAMPLES, math.nan), len(images)))
-    scores, replicates = [part.score for part in parts], [part.replicates for part in parts]
-    return Resampled(
-        *resampled_mean(scores, replicates, [part.units for part in parts], replace(run.pooling, seed=seed))
-    )
+    scores, replicates, sizes = zip(*((part.score, part.replicates, part.units) for part in parts), strict=True)
+    return Resampled(*resampled_mean(scores, replicates, sizes, replace(run.pooling, seed=seed)))
 
 
 def signed(key: str, value: float) -> str:

@@ -116,7 +116,7 @@ def _item_scores(result: TaskResult, answers: Answers) -> ItemScores:
         raise DataError("no item has a public label")
     ids, scores, specs = answers.column("id"), result.scores or {}, specs_in(result.scores or {})
     pooling = PairSettings(**{name: scores[name] for name in ("pool_weights", "undefined_pools") if name in scores})
-    ranked, quality = _ranked(answers, scores.get(IMAGE_SCORES, {}), pooling)
+    ranked, quality = _ranked(answers, scores[IMAGE_SCORES], pooling) if IMAGE_SCORES in scores else ({}, {})
     values = {
         spec: of_score
         for spec in specs
@@ -180,5 +180,6 @@ def _ranked(
         if (pool, image) in quality
     }
     if pooling.undefined_pools == "leave_out":
-        ranked = {image: score for image, score in ranked.items() if not math.isnan(score)}
+        # Without nan.
+        ranked = {image: score for image, score in ranked.items() if score == score}
     return ranked, quality

@@ -172,6 +172,9 @@ def test_pools_without_a_ranking_count_as_the_results_count_them(
     found = {one.key: one for one in compare(*folders(tmp_path, runs)).differences}
     for key in ("srcc", "plcc"):
         assert (found[key].first, found[key].second, found[key].n) == (*map(pytest.approx, expected), n)
+    runs["a"] = in_pools({"CSIQ": dict.fromkeys(up), "LIVE": up}, undefined)
+    rest = {one.key: one.note for one in compare(*folders(tmp_path / "no pool in common", runs)).differences}
+    assert (rest["srcc"] == "no item has this score in both runs") == (undefined == "leave_out")
 
 
 def test_the_command_prints_rankings_and_pairs(three: list[Path], tmp_path: Path) -> None:

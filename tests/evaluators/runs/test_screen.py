@@ -41,6 +41,10 @@ def test_a_headline_has_value_interval_chance_best_in_the_paper_and_n():
         ([evaluated()], ["Better than chance: q_bench/perception."]),
         ([evaluated(scores=AT_CHANCE)], ["Not better than chance: q_bench/perception."]),
         (
+            [evaluated(scores=AT_CHANCE), evaluated("aes_bench/empathy", scores=AT_CHANCE)],
+            ["Not better than chance: q_bench/perception, aes_bench/empathy."],
+        ),
+        (
             [evaluated(dataset="spaq"), evaluated(dataset="koniq10k")],
             ["Better than chance: all 2 scores with a chance level."],
         ),
