@@ -64,10 +64,7 @@ class ModelRun:
 
 
 def execute(
-    task_runs: Sequence[TaskRun],
-    run: ModelRun,
-    store: ResponseStore | None = None,
-    processes: Processes = ALONE,
+    task_runs: Sequence[TaskRun], run: ModelRun, store: ResponseStore | None = None, processes: Processes = ALONE
 ) -> bool:
     """Run tasks on a model, and write and print their results; one that fails does not stop the others.
 
@@ -132,11 +129,7 @@ def execute(
 
 
 def _run_task(
-    task_run: TaskRun,
-    backend: Backend,
-    progress: RunProgress,
-    processes: Processes,
-    judge: "EndpointJudge | None",
+    task_run: TaskRun, backend: Backend, progress: RunProgress, processes: Processes, judge: "EndpointJudge | None"
 ) -> TaskResult:
     task, options = task_run.task, task_run.options
     protocol = options.protocol(task)
