@@ -41,8 +41,9 @@ def compare(
     """
     from eyechart.evaluators.comparison.compare import compare_many, write_comparison
     from eyechart.evaluators.comparison.notes import table_notes
+    from eyechart.evaluators.results.finished_runs import read_runs
 
-    comparison = compare_many(runs, task or [], common=common, allowed=allow or [], seed=seed)
+    comparison = compare_many(read_runs(runs), task or [], common=common, allowed=allow or [], seed=seed)
     pairs = comparison.pairs
     if out is not None:
         write_comparison(comparison if len(pairs) > 1 else pairs[0], out)
@@ -65,13 +66,13 @@ def show_outcome(folders: Sequence[Path]) -> None:
     """Compare finished runs and print one line a task, as at the end of a run, or why they cannot be compared."""
     from eyechart.evaluators.comparison.compare import compare_many
     from eyechart.evaluators.comparison.notes import outcome_notes
-    from eyechart.evaluators.results.results_file import read_results
+    from eyechart.evaluators.results.finished_runs import read_runs
 
-    folders = [folder for folder in folders if read_results(folder).tasks]
     try:
-        if len(folders) < 2:
+        runs = [run for run in read_runs(folders) if run.tasks]
+        if len(runs) < 2:
             raise DataError("fewer than two models have results")
-        comparison = compare_many(folders)
+        comparison = compare_many(runs)
     except EyechartError as error:
         print_line(console(), f"The models cannot be compared: {error.explain()}")
         return
@@ -79,7 +80,7 @@ def show_outcome(folders: Sequence[Path]) -> None:
         print_notes(console(), f"A: {comparison.runs[0]}; B: {comparison.runs[1]}")
     elif comparison.rankings:
         console().print(_places(comparison))
-    all_tests = f"All tests: eyechart compare {shlex.join(map(str, folders))}"
+    all_tests = f"All tests: eyechart compare {shlex.join(str(run.folder) for run in runs)}"
     print_notes(console(), *(note.text for note in outcome_notes(comparison)), all_tests)
 
 

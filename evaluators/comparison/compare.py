@@ -96,12 +96,12 @@ class ManyRuns:
 
 def compare(first: str | Path, second: str | Path, tasks: Sequence[str] = (), **how: Any) -> Comparison:
     """Compare two runs, item by item; the arguments are those of `compare_many`."""
-    (pair,) = compare_many([first, second], tasks, **how).pairs
+    (pair,) = compare_many(read_runs([first, second]), tasks, **how).pairs
     return pair
 
 
 def compare_many(
-    folders: Sequence[str | Path],
+    runs: Sequence[Run],
     tasks: Sequence[str] = (),
     *,
     common: bool = False,
@@ -111,12 +111,10 @@ def compare_many(
     """Compare several runs in pairs, item by item, and rank them by the headline of each task that all have.
 
     With `common`, runs with different items are compared on those that both have; the settings in `allowed` may differ.
-    Raises `UsageError` for fewer than two runs, an unknown task or setting, or if no two runs have a common task, and
-    `DataError` for a run that cannot be read.
+    Raises `UsageError` for fewer than two runs, an unknown task or setting, or if no two runs have a common task.
     """
-    if len(folders) < 2:
+    if len(runs) < 2:
         raise UsageError("only one run is given; name two or more to compare")
-    runs = read_runs(folders)
     keys = chosen_keys(runs, tasks)
     allowed = allowed_names(allowed, runs)
     pairs = [_compare_pair(pair, keys, common, allowed, seed) for pair in combinations(runs, 2)]

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import metadata
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -111,32 +110,35 @@ def render(runs: Sequence[Run], contents: Sequence[TaskContent], samples: Sample
 def compare_runs(runs: Sequence[Run], tasks: Sequence[ReportedTask]) -> RunDifferences | None:
     """Compare every pair of runs, item by item; None without two runs that have a task in common."""
     try:
-        comparisons = compare_many([run.folder for run in runs]).pairs
+        pairs = compare_many(runs).pairs
     except UsageError:
         return None
-    pairs = list(zip(combinations([run.label for run in runs], 2), comparisons, strict=True))
-    tests = [(first, second, test) for (first, second), pair in pairs for test in pair.differences]
+    tests = [(pair, test) for pair in pairs for test in pair.differences]
     verdicts: list[tuple[Note, str]] = []
     for task in tasks:
         headline = task.headline and task.headline.key
-        of_headline = [test for test in tests if (test[2].title, test[2].key) == (task.key.title, headline)]
+        of_headline = [(pair, test) for pair, test in tests if (test.title, test.key) == (task.key.title, headline)]
         # Runs whose settings differ are not tested against each other.
         refusals = [
-            f"{first} (A) and {second} (B): {', '.join(refused.reasons)}"
-            for (first, second), pair in pairs
+            f"{pair.first} (A) and {pair.second} (B): {', '.join(refused.reasons)}"
+            for pair in pairs
             for refused in pair.refused
             if refused.title == task.key.title and headline
         ]
-        ordered = [(names, p_words(test.p_holm)) for a, b, test in of_headline if (names := test.ordered(a, b))]
-        compared = [f"{first} and {second}" for first, second, _ in of_headline]
-        verdict = note("verdict_of_runs", ordered=ordered, compared=compared, refused=refusals)
+        ordered = [
+            (names, p_words(test.p_holm))
+            for pair, test in of_headline
+            if (names := test.ordered(pair.first, pair.second))
+        ]
+        compared = [f"{pair.first} and {pair.second}" for pair, _ in of_headline]
         if compared or refusals:
+            verdict = note("verdict_of_runs", ordered=ordered, compared=compared, refused=refusals)
             verdicts.append((verdict, task.heading))
     verdicts.sort(key=lambda verdict: not verdict[0].values["ordered"])
     headings = {task.key.title: task.heading for task in tasks}
     rows = [
-        (headings[test.title], test.score, f"{first} \N{MINUS SIGN} {second}", *shown_difference(test))
-        for first, second, test in tests
+        (headings[test.title], test.score, f"{pair.first} \N{MINUS SIGN} {pair.second}", *shown_difference(test))
+        for pair, test in tests
     ]
     return RunDifferences(grouped((verdict.text, heading) for verdict, heading in verdicts), rows, len(pairs))
 

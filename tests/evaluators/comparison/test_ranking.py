@@ -13,6 +13,7 @@ from scipy import stats
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.comparison.compare import compare, compare_many
+from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.metrics.scoring.pair_ranking import rescale
 from tests.evaluators.command_line import invoke
 from tests.evaluators.comparison.test_compare import call, choices, noisy
@@ -32,7 +33,7 @@ def three(tmp_path: Path) -> list[Path]:
 
 
 def test_runs_share_a_place_unless_a_test_tells_them_apart(three: list[Path]) -> None:
-    found = compare_many(three)
+    found = compare_many(read_runs(three))
     (ranking,) = found.rankings
     assert [(run.run, run.place, run.score) for run in ranking.runs] == [
         ("good", 1, 0.9),
@@ -51,7 +52,7 @@ def test_correlations_of_many_runs_are_told_apart(tmp_path: Path) -> None:
     """Eight runs are 28 pairs: p-values that the number of resamples bounds at 0.002 would leave no difference."""
     rng = np.random.default_rng(4)
     runs = {f"m{model}": noisy(20 * 2**model, 300, rng, model=f"m{model}") for model in range(8)}
-    (ranking,) = compare_many(folders(tmp_path, runs)).rankings
+    (ranking,) = compare_many(read_runs(folders(tmp_path, runs))).rankings
     assert [(run.run, run.place) for run in ranking.runs[:4]] == [("m0", 1), ("m1", 2), ("m2", 3), ("m3", 4)]
 
 
@@ -62,7 +63,7 @@ def test_places_and_p_values_are_adjusted_over_the_pairs_of_a_score(tmp_path: Pa
         write(tmp_path / name, [choices(marks, model=name, split=split) for split in ("dev", "test")])
         for name, marks in runs.items()
     ]
-    found = compare_many(made)
+    found = compare_many(read_runs(made))
     raw = stats.binomtest(7, 7).pvalue
     assert min(one.p_holm for pair in found.pairs for one in pair.differences) == pytest.approx(3 * raw)
     assert 3 * raw < 0.05 < 6 * raw
@@ -87,7 +88,7 @@ def test_why_a_task_has_no_ranking(tmp_path: Path) -> None:
         ]
 
     made = [write(tmp_path / name, whole(name)) for name in "abc"]
-    found = compare_many(made, common=True)
+    found = compare_many(read_runs(made), common=True)
     place = "q_bench/perception on {} (dev)"
     assert {one.title: one.reason for one in found.unranked} == {
         place.format("own"): "not all runs can be compared: a with c, b with c",
@@ -190,8 +191,8 @@ def test_the_command_prints_rankings_and_pairs(three: list[Path], tmp_path: Path
 
 def test_bad_input(three: list[Path], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="only one run is given; name two or more"):
-        compare_many(three[:1])
+        compare_many(read_runs(three[:1]))
     done = invoke("compare", *three, "--out", tmp_path / "found.csv", code=2)
     assert "use .json for more" in done.output.replace("\n", " ")
     with pytest.raises(UsageError, match="given twice"):
-        compare_many([*three, three[0]])
+        read_runs([*three, three[0]])

@@ -12,6 +12,7 @@ from scipy import stats
 
 from eyechart.evaluators.comparison.compare import Ranking, compare, compare_many
 from eyechart.evaluators.comparison.differences import Difference
+from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.hub_cards.leaderboard.entries import BoardRow, read_entry
 from eyechart.hub_cards.leaderboard.page_data import BOARD_FOLDER, ranks_of, write_boards
 from eyechart.hub_cards.leaderboard.paired import PairedTests, paired_tests
@@ -94,7 +95,7 @@ def test_a_board_and_compare_find_the_same_places(tmp_path: Path, board: str, ru
     marked = {name: choices("1100", model=name, task="own") for name in runs}
     results = {name: [run.model_copy(update={"model": name}), marked[name]] for name, run in runs.items()}
     rows = board_rows(tmp_path, board, results)
-    ranking = compare_many([tmp_path / name for name in results]).rankings[0]
+    ranking = compare_many(read_runs([tmp_path / name for name in results])).rankings[0]
     for row in rows:
         (score,) = [first.score for first in ranking.runs if first.run == row.result.model]
         put(row.result.scores, row.board.main.name.split("."), score)
@@ -110,7 +111,7 @@ def test_a_board_and_compare_find_the_same_places(tmp_path: Path, board: str, ru
 def headline_tests(root: Path, runs: dict[str, Any], ranking: Ranking) -> list[Difference]:
     return [
         first
-        for pair in compare_many([root / name for name in runs]).pairs
+        for pair in compare_many(read_runs([root / name for name in runs])).pairs
         for first in pair.differences
         if (first.title, first.key) == (ranking.title, ranking.key)
     ]
