@@ -221,6 +221,14 @@ def test_any_name_is_drawn_as_text(chart, name, drawn):
     assert [re.sub("x{4,}", "xxx", texts[index]) for index in (first, -1)] == [drawn, drawn]
 
 
+def test_long_labels_are_wrapped_or_cut():
+    labels = ("in-context distortion of the whole picture", "b", "c")
+    radar, line, dots = (texts_in(replaced(chart, labels=labels)) for chart in CHARTS)
+    assert radar[:5] == ["in-context", "distortion", "of the", "whole", "picture"]
+    assert line[0] == "in-context…e picture"
+    assert {"in-context", "distortion of the", "whole picture"} <= set(dots)
+
+
 def test_chance_levels_are_drawn_where_they_are_known():
     levels = Row(("chance level",), (Cell(0.5, 2), Cell(math.nan, 2), Cell(1.0, 2)), is_model=False)
     chart = replaced(CHARTS[2], rows=(*CHARTS[2].rows, levels))

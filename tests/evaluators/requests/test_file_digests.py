@@ -40,6 +40,12 @@ def test_large_files_are_read_once(tmp_path, hashed):
     assert len(list((tmp_path / "home" / "file_digests").iterdir())) == 2, "one for each file, however often it changes"
 
 
+def test_a_large_file_that_changed_just_now_is_read_again(tmp_path, hashed, monkeypatch):
+    monkeypatch.setattr(keys, "_ROUNDING", 0.9)
+    (tmp_path / "a").write_bytes(bytes(5 * 2**20))
+    assert files_digest(tmp_path / "a") == files_digest(tmp_path / "a") and len(hashed) == 2
+
+
 def test_much_to_read_is_said_before_it_is_read_and_once(tmp_path, hashed, monkeypatch, capsys):
     monkeypatch.setattr(keys, "_MUCH", 2**23)
     folder = tmp_path / "model"

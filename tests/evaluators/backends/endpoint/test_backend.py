@@ -272,6 +272,10 @@ CASES = {
     "emptied by a filter": (reply(CONTENT_FILTER, content=""), ("", None, CONTENT_FILTER)),
     "stopped by a filter": (reply(CONTENT_FILTER, content="The image"), ("The image", None, CONTENT_FILTER)),
     "no refusal": (reply(content="B", refusal=None), ("B", None, STOP)),
+    "impossible counts": (
+        reply(usage={"prompt_tokens": 10**9, "completion_tokens": "2"}, content="B"),
+        ("B", None, STOP),
+    ),
     "no word on the end": ({"choices": [{"message": {"content": "B"}}]}, ("B", None, None)),
 }
 
@@ -282,4 +286,4 @@ def test_text_reasoning_and_the_end_of_a_reply(script, backend, make_picture, sa
     (response,) = backend().answer([Request("x", ("What is this?", IMAGE), (make_picture(0),))])
     assert response.error is None
     assert (response.text, response.reasoning, response.finish_reason) == expected
-    assert set(response.usage) <= {"prompt_tokens", "completion_tokens"}
+    assert set(response.usage) <= {"prompt_tokens", "completion_tokens"} and sum(response.usage.values()) < 100
