@@ -44,9 +44,6 @@ class LoadOptions:
         processor: Settings of the image processor to change, by name, such as {"min_pixels": 200704}.
         adapter: Folder or id of a PEFT adapter to merge into the model.
         chat_template: Chat template (Jinja) to use instead of the model's own; --model-arg takes the path of a file.
-
-    Raises:
-        UsageError: Both device and device map are given.
     """
 
     device: int | str | None = None
@@ -60,7 +57,7 @@ class LoadOptions:
     chat_template: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a device together with a device map."""
+        """Raise `UsageError` for a device together with a device map."""
         if self.device is not None and self.device_map is not None:
             raise UsageError(
                 f"device={self.device!r} and device_map={self.device_map!r} cannot be combined. With several "
