@@ -1,12 +1,12 @@
 """Compare two or more runs, task by task; more than two are ranked too."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pydantic_core
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
@@ -18,7 +18,6 @@ from eyechart.evaluators.results.finished_runs import Run, TaskKey, is_mini_data
 from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.evaluators.tasks import match_tasks
 from eyechart.metrics.score_spec import ScoreSpec
-from eyechart.metrics.scoring.statistics.ranking import places
 from eyechart.metrics.scoring.statistics.significance import holm
 
 
@@ -216,24 +215,23 @@ def _rank(key: TaskKey, runs: Sequence[Run], pairs: Sequence[Comparison]) -> Ran
     if refused:
         names = ", ".join(f"{pair.first} with {pair.second}" for pair in refused)
         raise DataError(f"not all runs can be compared: {names}")
-    tests = [test for pair in pairs for test in pair.differences if (test.title, test.key) == (key.title, headline.key)]
+    title_and_key = key.title, headline.key
+    tests = [(pair, test) for pair in pairs for test in pair.differences if (test.title, test.key) == title_and_key]
     if len(tests) < len(pairs):
         raise DataError(f"its headline, {headline.label}, cannot be computed from the scores of single items")
-    for test in tests:
+    n = len(shared_items([items_of(run, key) for run in runs], headline).ids)
+    scores: dict[str, float] = {}
+    better: Counter[str] = Counter()
+    for pair, test in tests:
         if test.note not in ("", FEW_TO_RESAMPLE):
             raise DataError(f"two runs cannot be tested: {test.note}")
-    n = len(shared_items([items_of(run, key) for run in runs], headline).ids)
-    if any(test.n != n for test in tests):
-        raise DataError("the runs have different items, so their scores cannot be ranked")
-    p_values = np.full((len(runs), len(runs)), np.nan)
-    scores = np.full(len(runs), np.nan)
-    for (i, j), test in zip(combinations(range(len(runs)), 2), tests, strict=True):
-        p_values[i, j] = p_values[j, i] = test.p_holm
-        scores[[i, j]] = test.first, test.second
-    labels = [run.label for run in runs]
-    ranked = map(RankedRun, labels, scores.tolist(), places(scores, p_values))
+        if test.n != n:
+            raise DataError("the runs have different items, so their scores cannot be ranked")
+        scores |= {pair.first: test.first, pair.second: test.second}
+        better.update(test.ordered(pair.first, pair.second)[1:])
+    ranked = [RankedRun(run, score, 1 + better[run]) for run, score in scores.items()]
     best_first = tuple(sorted(ranked, key=lambda run: (run.place, -run.score)))
-    return Ranking(*key, headline.key, headline.label, n, best_first, sum(test.has_test for test in tests))
+    return Ranking(*key, headline.key, headline.label, n, best_first, sum(test.has_test for _, test in tests))
 
 
 def write_comparison(comparison: Comparison | ManyRuns, path: Path) -> None:
