@@ -16,7 +16,8 @@ from werkzeug import Request
 from eyechart.datasets_scripts import official
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.results.finished_runs import read_runs
-from eyechart.hub_cards.leaderboard.boards import BOARDS
+from eyechart.evaluators.tasks import TASKS
+from eyechart.hub_cards.leaderboard import boards
 from tests.docs import stage
 from tests.evaluators.backends.endpoint.model_server import ModelServer
 from tests.evaluators.scripted_server import PATH, Script, completion
@@ -88,7 +89,7 @@ def offline_hub(_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def official_counts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def official_counts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the item counts of the small releases official, so that their runs can be published."""
     counts: dict[tuple[str, str, str], Any] = dict(official.OFFICIAL)
     (run,) = read_runs(["eyechart_runs/mine"])
@@ -97,14 +98,9 @@ def official_counts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
         n = result.scores.get("n_questions") or result.scores["n"]
         counts[result.dataset, config, result.split] = official.OfficialSplit((n,), "this test")
     monkeypatch.setattr(official, "OFFICIAL", MappingProxyType(counts))
-    _forget_items()
-    yield
-    _forget_items()
-
-
-def _forget_items() -> None:
-    for board in BOARDS:
-        vars(board).pop("items", None)
+    again = (board for task in TASKS for board in boards._boards(task))
+    for board, with_counts in zip(boards.BOARDS, again, strict=True):
+        monkeypatch.setitem(vars(board), "items", with_counts.items)
 
 
 @pytest.fixture
