@@ -62,6 +62,16 @@ def test_the_second_runs_if_a_task_of_the_first_fails(http, tmp_path, monkeypatc
     assert "The models cannot be compared: fewer than two models have results" in done.stdout
 
 
+def test_the_second_runs_if_the_first_cannot_be_loaded(checkpoints, tmp_path):
+    first, _, other = checkpoints
+    (first / "model.safetensors").write_bytes(b"cut off")
+    given = (*models(first, other), "--mini", "--limit", 2, "--out", tmp_path / "out")
+    done = invoke("run", "q_bench/perception", *given, code=1)
+    assert "cannot be loaded" in done.stderr
+    assert [folder.name for folder in (tmp_path / "out").iterdir()] == ["other"]
+    assert [task.model for task in read_results(tmp_path / "out/other").tasks] == [str(other)]
+
+
 def test_models_of_one_name_get_folders_of_their_own_below_the_default_one(checkpoints, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     invoke("run", "q_bench/perception", *models(*checkpoints[:2]), "--mini", "--limit", 2, code=0)
