@@ -1,6 +1,7 @@
 """Settings for all tests: no network, no user cache, reference data only where it is named."""
 
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +29,8 @@ _FOREIGN += ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_prox
 _FOREIGN += ["FORCE_COLOR", "NO_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "COLUMNS", "LINES", "TERMINAL_WIDTH"]
 for _name in _FOREIGN:
     os.environ.pop(_name, None)
+# A shell ignores Ctrl-C in what it starts in the background; the processes that tests interrupt would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # On a busy machine an example now and then takes longer than any deadline.

@@ -69,7 +69,7 @@ def report(folder):
         for chart in charts_of(task):
             assert chart.table.columns and chart.table.rows
         contents.append(TaskContent(task, [], tables_of(task)))
-    return render(runs, contents, None, Samples([], [], []))
+    return render(runs, contents, Samples([], [], []))
 
 
 def test_each_is_refused_or_gives_a_page(results, tmp_path):
