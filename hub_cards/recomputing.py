@@ -50,7 +50,7 @@ def refusals(result: TaskResult) -> Iterator[str]:
         yield "the data are synthetic demo data, or the settings do not say; run it on the real data, without --mini"
     if (limit := settings.get("limit")) is not None:
         yield f"run used --limit {brief(limit)}; repeat the run without --limit"
-    if settings.get("blind") is True:
+    if settings.get("blind"):
         yield "the questions were asked without the images; repeat the run without --blind"
     if not result.scores:
         yield f"no score: {' '.join(result.caveats) or 'the answers of this split are private'}"

@@ -48,7 +48,7 @@ def compare(
     if out is not None:
         write_comparison(comparison if len(pairs) > 1 else pairs[0], out)
     if len(pairs) > 1 and comparison.rankings:
-        console().print(_places(comparison))
+        console().print(_rankings(comparison))
     for pair in pairs:
         if pair.differences:
             console().print(_table(pair, is_adjusted=len(pairs) > 1))
@@ -93,6 +93,17 @@ def _places(comparison: "ManyRuns") -> Table:
     for ranking in comparison.rankings:
         shown = {run.run: f"{spec(ranking.key).shown(run.score)} ({run.place})" for run in ranking.runs}
         table.add_row(cell(ranking.title), *(shown.get(name, "") for name in comparison.runs))
+    return table
+
+
+def _rankings(comparison: "ManyRuns") -> Table:
+    """A heading for each task, and below it the runs, best first; `=` marks those that share a place."""
+    table = scores_table("", "place, run", ("score",))
+    for ranking in comparison.rankings:
+        add_heading(table, f"{ranking.title}: {ranking.score}")
+        for run in ranking.runs:
+            is_shared = sum(other.place == run.place for other in ranking.runs) > 1
+            add_scores(table, f"{run.place}{'=' * is_shared} {run.run}", spec(ranking.key).shown(run.score))
     return table
 
 

@@ -88,14 +88,9 @@ def _card_score(task: ReportedTask) -> CardScore:
     bottom, top = spec.limits(next(iter(scores.values())))
     # Correlations are seldom negative, so their scale begins at 0 if it can.
     bottom = 0.0 if (bottom, top) == (-1, 1) else bottom
-    marks = [
-        bottom,
-        top,
-        chance,
-        best and best.value,
-        *(end for value in values for end in (value.value, *(value.ends or ()))),
-    ]
-    low, high = min(numbers := [mark for mark in marks if is_number(mark)]), max(numbers)
+    ends = [end for value in values for end in (value.value, *(value.ends or ()))]
+    numbers = [*filter(is_number, (bottom, top, chance, best and best.value, *ends))]
+    low, high = min(numbers), max(numbers)
     top = top if math.isfinite(top) else high
     unit = " %" if spec.is_percentage else ""
     return CardScore(

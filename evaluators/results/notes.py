@@ -257,8 +257,8 @@ WORDS: Mapping[str, str | Callable[[_Values], str]] = {
     "p_values": "p: each score by itself; of 20 equal scores, one has p < 0.05 by chance",
     "passed_over": "not {what}: {title}: {reason}",
     "places": lambda v: (
-        "In brackets: place. Runs share it unless a paired test finds a difference (p < 0.05, Holm-adjusted over "
-        f"{' or '.join(map(str, v['pairs']))} pairs)."
+        "Runs share a place (1 is the best) unless a paired test finds a difference (p < 0.05, Holm-adjusted over "
+        f"{' or '.join(map(_shown, v['pairs']))} pairs)."
     ),
     "plain_intervals": lambda v: f"All other 95 % intervals: {'; '.join(KINDS[kind] for kind in v['kinds'])}.",
     "planned_pairs": "p-values are Holm-adjusted over the {pairs} pairs of {models} models",

@@ -204,9 +204,10 @@ def read_results(path: str | Path) -> Results:
         results = Results.model_validate(to_jsonable_python(raw, inf_nan_mode="null"))
     except ValidationError as error:
         raise _bad(file, _first_misfit(error)) from error
-    keys = [(task.task, task.dataset, task.split) for task in results.tasks]
+    keys: set[tuple[str, str, str]] = set()
     for number, task in enumerate(results.tasks):
-        if keys[number] in keys[:number]:
+        keys.add((task.task, task.dataset, task.split))
+        if len(keys) == number:
             raise _bad(file, f"tasks[{number}] repeats the task, dataset and split of an earlier result")
         missing = [name for name in _REQUIRED if name not in task.model_fields_set]
         if missing:

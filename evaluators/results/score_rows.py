@@ -42,11 +42,11 @@ def score_rows(scores: Scores, group: str = "") -> Iterator[ScoreRow]:
 
 
 def _row(spec: ScoreSpec, scores: Scores) -> ScoreRow:
-    n = spec.n(scores)
+    n, bounds = spec.n(scores), spec.bounds(scores)
     return (
         spec.label,
         spec.shown(spec.value(scores)),
-        _interval(spec, spec.bounds(scores)),
+        " to ".join(map(spec.number, bounds)) if bounds and all(map(math.isfinite, bounds)) else "",
         spec.shown(spec.chance_level(scores)),
         "" if n is None else "undefined" if math.isnan(n) else f"{n:,}",
     )
@@ -157,7 +157,3 @@ def _units(spec: ScoreSpec, scores: Scores) -> str:
     is_of_items = kind.startswith(("wilson", "paired")) or kind.endswith("-unread")
     of = "image" if "dyadic" in kind else "cluster" if "cluster" in kind else "item" if is_of_items else "unit"
     return f" ({units:,} {of}{'' if units == 1 else 's'})"
-
-
-def _interval(spec: ScoreSpec, bounds: Sequence[float] | None) -> str:
-    return " to ".join(map(spec.number, bounds)) if bounds and all(map(math.isfinite, bounds)) else ""

@@ -226,6 +226,7 @@ def _own_board(file: Path, task: Task) -> Board:
         split, rows = loaded.split, undecoded_rows(loaded.dataset)
     if (split := split or next(iter(task.data.known_splits or ()), None)) is None:
         raise UsageError(f"{file}: the split of {task.name} is unknown; name it with data: {{split: ...}}")
+    official = official_counts(task.data.datasets[0], task.data.config, split)
     parts = []
     for group in task.groups:
         values = sorted({str(row[group]) for row in rows or () if row.get(group) not in (None, "")})
@@ -237,7 +238,7 @@ def _own_board(file: Path, task: Task) -> Board:
         dataset=task.data.datasets[0],
         split=split,
         name=task.name,
-        items=None if rows is None else len(rows),
+        items=len(rows) if rows is not None else next(iter(official), None),
         parts=tuple(parts),
         file=file.name,
     )

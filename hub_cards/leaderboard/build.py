@@ -181,13 +181,16 @@ def started_at(environment: Mapping[str, Any], now: datetime.datetime) -> dateti
     given = environment.get("started")
     try:
         started = datetime.datetime.fromisoformat(str(given))
-        # The clock of the submitter's machine may be ahead. A time without time zone cannot be compared.
-        is_in_future = started > now + datetime.timedelta(days=1)
-    except (ValueError, TypeError) as error:
+        if started.tzinfo is None:
+            raise ValueError("no time zone")
+        # The first and last hours of the calendar cannot be converted to every time zone.
+        started = started.astimezone(datetime.UTC)
+    except (ValueError, OverflowError) as error:
         raise DataError(
             f"environment.started is {brief(given)}; expected a time with time zone, such as 2026-01-31T12:00:00+00:00"
         ) from error
-    if is_in_future:
+    # The clock of the submitter's machine may be ahead.
+    if started > now + datetime.timedelta(days=1):
         raise DataError(f"environment.started is {brief(given)}, which is in the future")
     return started
 

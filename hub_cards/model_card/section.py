@@ -77,10 +77,11 @@ def _benchmark_rows(published: Sequence[Published]) -> Sequence[tuple[str, ...]]
 
 def _intervals(published: Sequence[Published]) -> str:
     """What the intervals cover, and how they were computed if items are not independent."""
-    kinds = headline_intervals((entry.result.task, entry.result) for entry in published)
-    first = "Intervals show how much a score would vary with other items of the same kind, not with other settings."
     # Reasons for having no interval are in the report.
-    return " ".join((first, *(markdown(each.text) for each in kinds if each.values["kind"] != "none")))
+    shown = [entry.result for entry in published if (headline_row(entry.result) or ("",) * 3)[2]]
+    kinds = [markdown(each.text) for each in headline_intervals((result.task, result) for result in shown)]
+    first = "Intervals show how much a score would vary with other items of the same kind, not with other settings."
+    return " ".join((first, *kinds))
 
 
 def _settings(published: Sequence[Published]) -> str:

@@ -140,17 +140,20 @@ def _not_the_release(entry: Published) -> Iterator[str]:
     """Why a result does not cover the complete official release; as on the leaderboard, the current one."""
     result, source = entry.result, value_at(entry.result.settings, "data.source")
     data, official, problem = f"{result.dataset} ({result.split})", official_items(result), ""
-    if official:
+    if source == GIVEN and result.dataset in DATASETS:
+        problem = f"the data were a `Dataset` object, which may not be {result.dataset}"
+    elif official:
         task, sample = known_task(result.task), result.settings.get(SAMPLE)
         scored = scored_items(result.scores or {}) or 0
         lacking = official[0] - (sample["of"] if sample and sample["of"] == official[0] else scored)
         # A missing image leaves out all its pairs: one in each round.
-        if not 0 <= lacking <= entry.left_out * (ROUNDS if task is not None and task.metric == PAIRS else 1):
+        most = entry.left_out * ROUNDS if task is not None and task.metric == PAIRS else 0
+        if lacking not in (0, entry.left_out) and not 0 < lacking <= most:
             earlier = " of an earlier release" if scored in official else ""
             problem = f"the result is on {scored:,} items{earlier}, but {data} has {official[0]:,}"
     elif result.dataset in DATASETS and source != OFFICIAL:
-        # Other data are known to be a benchmark's by their number of items.
-        problem = f"the data are {'a `Dataset` object' if source == GIVEN else 'from a folder'} and may not be {data}"
+        # Such data are recognised as a benchmark's only by their source.
+        problem = f"the data are from a folder, and the number of items of {data} is unknown"
     if problem:
         yield (
             f"{problem}. Run the complete release, downloaded without --data-dir, or publish it as data of your own, "

@@ -107,6 +107,7 @@ def sparse(path):
         ("1e999 as the headline score", file(task().replace("0.4,", "1e999,")), "the ranking score, is missing"),
         ("a negative accuracy", file(task().replace("0.4,", "-0.5,")), "expected a number from 0 to 1"),
         ("a lone surrogate in a name", file(task(model="a\ud800")), "cannot be read as results"),
+        ("a run with a date in year 1, east of Greenwich", started("0001-01-01T00:00:00+14:00"), "expected a time"),
         ("a run without a start time", started(None), "is None; expected a time with time zone"),
         ("a run with an invalid start time", started("yesterday"), "environment.started is 'yesterday'"),
         ("a run whose start time has no time zone", started("2026-05-01T12:00:00"), "expected a time with time zone"),

@@ -136,11 +136,10 @@ def summed_score(columns: Sequence[Sequence[Rounds]]) -> float:
         >>> summed_score([[[2, 2], [1, None]], [[0, 1], [0, 1]]])
         2.0
     """
-    given = [{score for rounds in items for score in rounds if score is not None} for items in columns]
-    return sum(
-        mean_of_frequencies(score_frequencies(items, list(scores)))
-        for items, scores in zip(columns, given, strict=True)
-    )
+    given = [[mean for rounds in items if (mean := mean_score(rounds)) is not None] for items in columns]
+    if not all(given):
+        raise UndefinedScoreError("the judge gave no score in any round")
+    return sum(math.fsum(means) / len(means) for means in given)
 
 
 def count_failed(items: Sequence[Rounds]) -> int:

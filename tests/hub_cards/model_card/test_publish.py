@@ -305,10 +305,10 @@ PRIVATE_NOTE = note("private", is_private=True, dataset="llvisionqa", split="dev
         (evaluated(left_out=[LEFT_OUT]), "1 rows were left out; use --allow-left-out"),
         (evaluated(scores={**ACCURACY, "n": 400}), "the result is on 400 items, but llvisionqa (dev) has 1,495. Run"),
         (evaluated(scores={**ACCURACY, "n": 1496}), "the result is on 1,496 items, but llvisionqa (dev) has 1,495. "),
-        (evaluated(data={"source": "given"}), "the data are a `Dataset` object and may not be llvisionqa (dev). Run"),
+        (evaluated(data={"source": "given"}), "the data were a `Dataset` object, which may not be llvisionqa"),
         # One database of 2AFC, and a file of a version whose number of questions is not known.
         (one_database(), "the result is on 180 items, but two_afc (test) has 5,148. Run"),
-        (mmbench("en_v11", data={"source": "/data"}), "the data are from a folder and may not be mmbench (dev)"),
+        (mmbench("en_v11", data={"source": "/data"}), "the data are from a folder, and the number of"),
         (with_model(**SERVED, served_name=None), f"The server answered as 'else.gguf', but '{MODEL}' was requested"),
         (evaluated(items=[item("q1", options=["x", "y"], answer="A")]), "scores.accuracy is 0.75; its pred"),
     ],
