@@ -195,8 +195,8 @@ class EndpointJudge:
         start, totals = time.perf_counter(), self._totals
         keys = [reply_keys(self._identity, messages, n) for messages in conversations]
         stored = {} if self._store is None else self._store.get(key for of_each in keys for key in of_each)
-        # An edited value may be empty, or a model's answer.
-        totals.used |= {key: reply for key, reply in stored.items() if reply != Answer() and reply.logits is None}
+        # An edited value may be a model's answer.
+        totals.used |= {key: reply for key, reply in stored.items() if reply.logits is None}
         totals.timings["judge_replies_from_store"] += len(stored)
         # Equal conversations are asked once.
         missing = {

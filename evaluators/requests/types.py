@@ -36,7 +36,8 @@ class OutputType(Enum):
 
 Prompt = tuple[str | ImagePlace, ...]
 """Texts and image places, in the order the model sees them."""
-_Count = Annotated[int, Field(ge=0, lt=2**63)]
+_Count = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
+_Number = Annotated[float, Field(strict=True)]
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class Request:
 class Loss(NamedTuple):
     """How well a model predicts a given text."""
 
-    total: float
+    total: _Number
     """Sum of the negative log-likelihoods of the text's tokens, in nats; lower is likelier."""
     tokens: Annotated[_Count, Field(ge=1)]
     """Number of the text's tokens, at least 1."""
@@ -128,13 +129,13 @@ class Answer:
     """What a reasoning model wrote before its answer."""
     finish_reason: str | None = None
     """How the text ended: one of `reasoning.FINISH_REASONS`, or another word of the server's; None if unknown."""
-    logits: Mapping[str, float] | None = None
+    logits: Mapping[str, _Number] | None = None
     """Next-token logit of each required word and of the available optional words, up to a shared constant."""
     losses: tuple[Loss, ...] | None = None
     """Loss of each continuation."""
-    score: float | None = None
+    score: _Number | None = None
     """A quality score instead of logits, from a file of precomputed predictions; higher is better."""
-    image_scores: tuple[float, ...] | None = None
+    image_scores: tuple[_Number, ...] | None = None
     """Quality scores of the request's images, if the text comes from comparing them; higher is better."""
     upper_bound_words: tuple[str, ...] = ()
     """Words whose logit is only an upper bound, because the server returned only its most probable tokens."""

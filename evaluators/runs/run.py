@@ -36,6 +36,7 @@ from eyechart.evaluators.runs.console import console, print_line
 from eyechart.evaluators.runs.screen import RunProgress, print_screen
 from eyechart.evaluators.runs.table import print_everything
 from eyechart.evaluators.runs.task_runs import TaskRun, download_gb
+from eyechart.metrics.reply_counts import judge_counts
 
 if TYPE_CHECKING:
     from eyechart.evaluators.judging import EndpointJudge, JudgeOptions
@@ -120,10 +121,10 @@ def execute(
     has_report = not is_main or _write_report(folder, screen, messages)
     is_judged = True
     for result in finished:
-        notes = {note.code: note for note in result.notes if note.code.startswith("judge_")}
-        if (failure := notes.get("judge_failed")) and failure.values["failed"] == failure.values["rounds"]:
+        counts = judge_counts(result.scores or {})
+        if 0 < counts.rounds == counts.failed:
             is_judged = False
-            text = " ".join(note.text for note in notes.values())
+            text = " ".join(note.text for note in result.notes if note.code.startswith("judge_"))
             print_line(messages, f"eyechart: {result.task} on {result.dataset}: {text}", "red")
     return not failed and is_judged and has_report
 

@@ -32,5 +32,5 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         """Check every setting that has a range."""
-        check_ranges(self, epochs=1, batch_size=1, max_length=3, seed=0)
+        check_ranges(self, epochs=1, batch_size=1, max_length=3, seed=(0, math.inf))
         check_ranges(self, learning_rate=(1e-12, math.inf), warmup=(0, 0.99), weight_decay=0)

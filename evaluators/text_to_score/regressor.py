@@ -44,7 +44,7 @@ class Record(BaseModel):
     versions: dict[str, str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TextToScore:
     """Predicts a score from a description with a sequence classifier of one output; `train` and `load` make it."""
 

@@ -303,7 +303,7 @@ def test_judged_texts_do_not_steer(text, steering):
 def test_a_stored_reply_that_is_an_answer(script, judge, store):
     script.say(always())
     judge(store)(CONVERSATIONS[0], 1)
-    for value in ("{}", '{"logits": {"good": 1.0}}', '{"text": "B", "logits": {"good": 1.0}}'):
+    for value in ('{"logits": {"good": 1.0}}', '{"text": "B", "logits": {"good": 1.0}}'):
         store._connection.execute("UPDATE responses SET value = ?", (value,))
         assert judge(store)(CONVERSATIONS[0], 1) == ["Score: 2"]
-    assert len(script.bodies) == 4
+    assert len(script.bodies) == 3

@@ -325,6 +325,7 @@ READ_ON = "the error names the store and the command that removes only this answ
         ("a stored answer has a field from another version", """value = '{"a": 1}'""", "a': 1"),
         ("the text of a stored answer is a number", """value = '{"text": 5}'""", "text': 5"),
         ("a stored logit is infinite", """value = '{"logits": {"good": 1e999}}'""", "logits.good': inf"),
+        ("a stored logit is a text", """value = '{"logits": {"good": "0.5"}}'""", "logits.good': '0.5'"),
         ("a stored loss covers no tokens", """value = '{"losses": [[0.5, 0]]}'""", "losses.0.1': 0"),
         ("a stored count of tokens is negative", """value = '{"usage": {"n": -1}}'""", "usage.n': -1"),
         ("a stored answer nests lists deeply", f"value = '{'[' * 9000}'", "not JSON"),
