@@ -238,7 +238,7 @@ def test_terminal(text, shown):
 
 @fault("an error names a path with control characters", SHOWN)
 def test_path(tmp_path):
-    done = invoke("report", tmp_path / "a\u202eb\x1b[2J")
+    done = invoke("report", tmp_path / "a\u202eb\x1b[2J", "--samples", 0)
     assert done.exit_code == 1 and "a\\u202eb\\x1b[2J" in done.stderr
 
 

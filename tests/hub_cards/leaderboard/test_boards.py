@@ -6,7 +6,7 @@ import pytest
 
 from eyechart.datasets_scripts import load_dataset
 from eyechart.evaluators.tasks import TASKS, get_task
-from eyechart.hub_cards.leaderboard.boards import BOARDS, find_board
+from eyechart.hub_cards.leaderboard.boards import BOARDS, find_board, own_boards
 from eyechart.hub_cards.leaderboard.page_data import ranks_of
 from eyechart.metrics.scores import spec
 
@@ -29,6 +29,13 @@ def test_a_board_is_of_one_split_of_one_dataset():
     board = find_board("mmbench/cn_v11", "mmbench", "test")
     assert (board.name, board.title) == ("mmbench/cn_v11_test", "Chinese, version 1.1, test")
     assert find_board("mmbench/en", "mmbench", "test") is find_board("mmbench/en_v11", "koniq10k", "test") is None
+
+
+def test_a_task_file_on_a_release_requires_all_its_items(tmp_path):
+    file = tmp_path / "mine.py"
+    task = "replace(get_task('q_bench/perception'), name='mine/perception')"
+    file.write_text(f"from dataclasses import replace\nfrom eyechart.evaluators.tasks import get_task\nTASK = {task}\n")
+    assert [board.items for board in own_boards([file])] == [1_495]
 
 
 @pytest.mark.parametrize("board", named(board for board in BOARDS if board.dataset == "mmbench"))
