@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from eyechart.datasets_scripts.common.errors import MissingPredictionError, ModelError
-from eyechart.evaluators.backends.processes import DistributedBackend
+from eyechart.evaluators.backends.processes import ALONE, DistributedBackend, join_processes
 from eyechart.evaluators.requests.types import Backend, Request, Response
 from tests.evaluators.backends.threads import in_processes
 from tests.evaluators.command_line import invoke
@@ -57,6 +57,10 @@ class Echo(Backend):
                 raise RuntimeError("this process has a broken accelerator")
             error = MissingPredictionError("no image") if request.id == "5" else None
             yield Response(request, text=None if error else request.id, error=error)
+
+
+def test_a_process_alone_joins_no_others():
+    assert join_processes() is ALONE
 
 
 def test_every_process_yields_the_same_responses_to_its_own_requests():

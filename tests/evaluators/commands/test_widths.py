@@ -8,6 +8,7 @@ import pytest
 from eyechart.evaluators.comparison.compare import compare
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import with_nan
+from eyechart.evaluators.runs.console import console
 from eyechart.evaluators.tasks import TASKS
 from eyechart.metrics.scores import spec
 from tests.evaluators.command_line import invoke
@@ -30,6 +31,10 @@ def line_of(shown: str, name: str) -> list[str]:
     lines = shown.splitlines()
     first = name.split()[0]
     return next(lines[at:] for at, line in enumerate(lines) if line.split()[:1] == [first])
+
+
+def test_what_is_no_terminal_has_140_columns() -> None:
+    assert console().width == 140
 
 
 @pytest.fixture(scope="module")

@@ -341,4 +341,5 @@ def test_its_numbers_and_likeliest_tokens_are_read(tiny, kadis):
     numerical = run(tiny, kadis, prompt="numerical")
     assert numerical.diagnostics["unread"] == 0 and numerical.scores["srcc"] > 0.6
     top = run(tiny, kadis, inference="top-token")
+    assert "cut_off" not in notes(top)
     assert top.diagnostics["suggested_word_pair"] == "good/poor" and top.diagnostics["other_tokens"] == 0
