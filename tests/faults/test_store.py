@@ -129,7 +129,7 @@ def test_a_damaged_store_is_told_from_its_contents_and_can_be_cleared(path):
     data[4096:] = os.urandom(len(data) - 4096)
     path.write_bytes(data)
     with ResponseStore.open(path) as store:
-        with pytest.raises(StoreError, match=r"is damaged: .*`eyechart store prune --all`"):
+        with pytest.raises(StoreError, match=r"is damaged: [^*].*`eyechart store prune --all`"):
             store.check()
         with pytest.raises(StoreError, match=r"malformed.*`eyechart store prune --all`"):
             store.get(keys(1))

@@ -148,6 +148,14 @@ def test_a_judges_scores_are_taken_as_stored(six_tasks: Path, tmp_path: Path) ->
     assert check.unchecked == JUDGED
 
 
+def test_scores_by_word_overlap_are_computed_again(six_tasks: Path, tmp_path: Path) -> None:
+    def empty(rows: list[dict[str, Any]]) -> None:
+        next(row for row in rows if row["empty_prediction"] is False)["empty_prediction"] = True
+
+    (check,) = checks(changed(six_tasks, tmp_path / "run", rows=empty), task="q_bench/description").values()
+    assert "(main).empty_prediction is True; its predictions give False" in check.discrepancies[-1].replace("'", "")
+
+
 @pytest.mark.parametrize(
     "change", [lambda scores: scores.pop("fit_parameters"), lambda scores: scores.update(fit_parameters=[1.0] * 4)]
 )

@@ -64,6 +64,7 @@ def test_caveats_of_all_runs_are_said_once(make_run, read_page, tmp_path):
     one = replaced(PERCEPTION, notes=[note("blind")])
     other = replaced(PERCEPTION, model="other", notes=[note("blind"), note("average_incomplete")])
     page = read_page(write_report([make_run(one), make_run(other, name="other")], tmp_path / "both", files=False))
+    assert page.texts[0].startswith("some/model and other ")
     assert page.texts.count(note("blind").text) == 1 and page.holds(f"other: {note('average_incomplete').text}")
 
 

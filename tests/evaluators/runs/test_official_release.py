@@ -12,6 +12,7 @@ from eyechart.datasets_scripts.common.errors import MiniDataWarning, MissingFile
 from eyechart.datasets_scripts.loading import prepared_dataset
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.results.results_file import read_results
+from eyechart.evaluators.runs.screen import RunProgress
 from tests.evaluators.command_line import invoke
 
 ROWS = 5
@@ -47,8 +48,11 @@ def score(tmp_path, split="dev"):
     return invoke(*command, code=0).output
 
 
-def test_it_is_downloaded_and_told_how_much_of_the_official_data_a_score_is_of(official, tmp_path):
+def test_it_is_downloaded_and_told_how_much_of_the_official_data_a_score_is_of(official, monkeypatch, tmp_path):
+    steps = []
+    monkeypatch.setattr(RunProgress, "describe", lambda progress, step: steps.append(step))
     shown = score(tmp_path)
+    assert steps == ["loading llvisionqa"]
     assert "on llvisionqa (dev), 5 of 1,495 official items" in shown
     assert ", mini)" not in shown and "synthetic" not in shown
     (task,) = read_results(tmp_path / "out").tasks
