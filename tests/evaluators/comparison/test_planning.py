@@ -169,6 +169,8 @@ def test_a_score_that_never_varies_gives_no_plan(tmp_path: Path) -> None:
     alike = [descriptions([[[score, score]] * 3] * 30) for score in (2, 1)]
     with pytest.raises(DataError, match="the difference is the same in all resamples"):
         plan_runs(folders(tmp_path, *alike))
+    with pytest.raises(DataError, match="1 of its items have a score; a plan needs at least 2"):
+        plan_runs(folders(tmp_path / "one", choices("1"), choices("0")))
 
 
 def test_tasks_that_are_not_planned_say_why(tmp_path: Path) -> None:

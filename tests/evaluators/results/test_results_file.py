@@ -30,6 +30,8 @@ def test_the_file_has_the_documented_keys_and_reads_back(tmp_path):
     results = read_results(tmp_path)
     assert results.tasks[0].left_out[0].reason == "the image is empty"
     assert results.failed[0].error == "no data"
+    scored = [evaluation(headline=key, scores={"srcc": 0.5, "plcc": 0.4, "n": 9}) for key in ("", "plcc")]
+    assert [result.headline_spec().key for result in scored] == ["srcc", "plcc"]
     assert results.tasks[0].notes == evaluation().notes and results.tasks[0].caveats
 
 

@@ -122,6 +122,7 @@ def test_undefined_correlations_are_null_in_the_file_and_told(descriptions, sett
     done = invoke("validate", file, "--folds", "3", "--out", out, *options(settings, epochs=1), code=0)
     assert "warning: fold=1: nan for srcc" in done.output
     assert json.loads(out.read_text())["scores"]["by_fold"]["1"]["srcc"] is None
+    assert "folds" in invoke("validate", file, "--folds", "9", *options(settings), code=2).output
 
 
 @pytest.mark.parametrize(

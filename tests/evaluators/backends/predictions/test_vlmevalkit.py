@@ -28,7 +28,7 @@ def test_options_in_another_order_are_those_that_the_letter_stands_for(write):
 
 
 def test_a_rotation_that_is_not_there_can_be_told_from_a_malformed_one(write):
-    path = write([vlmevalkit_row(ROW, 7, "B"), vlmevalkit_row(ROW, 7, "C", 2)])
+    path = write([row | {"g_index": 7} for row in (vlmevalkit_row(ROW, 7, "B"), vlmevalkit_row(ROW, 7, "C", 2))])
     main, first, second = answer(path, ask(ROW), ask(ROW, 1), ask(ROW, 2))
     assert (main.text, second.text) == ("B", "C")
     assert isinstance(first.error, MissingPredictionError)
