@@ -28,6 +28,8 @@ def test_every_task_has_a_board_and_every_board_its_own_name():
 def test_a_board_is_of_one_split_of_one_dataset():
     board = find_board("mmbench/cn_v11", "mmbench", "test")
     assert (board.name, board.title) == ("mmbench/cn_v11_test", "Chinese, version 1.1, test")
+    kinds = {column.kind for column in find_board("q_bench/perception", "llvisionqa", "dev").columns}
+    assert kinds == {"", "by type", "by concern"}
     assert find_board("mmbench/en", "mmbench", "test") is find_board("mmbench/en_v11", "koniq10k", "test") is None
 
 
