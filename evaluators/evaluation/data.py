@@ -217,13 +217,15 @@ def undecoded_rows(dataset: datasets.Dataset, limit: int | None = None) -> list[
     """The first `limit` rows as plain dicts, images as `EncodedImage`; the backend decodes them and handles errors."""
     if limit is not None:
         dataset = dataset.select(range(min(limit, len(dataset))))
-    columns = [name for name, feature in dataset.features.items() if _has_images(feature)]
+    # Read once, because each access copies them.
+    features = dataset.features
+    columns = [name for name, feature in features.items() if _has_images(feature)]
     rows = dataset.remove_columns(columns).to_list() if len(dataset) else []
     table = dataset.with_format("arrow")
     for index, row in enumerate(rows):
         for name in columns:
             row[name] = EncodedImage(table, name, index, None)
-            if not isinstance(dataset.features[name], datasets.Image):
+            if not isinstance(features[name], datasets.Image):
                 images = table[index][name][0]
                 count = len(images) if images.is_valid else 0
                 row[name] = [EncodedImage(table, name, index, number) for number in range(count)]

@@ -32,7 +32,7 @@ class ImageFeatures:
     def __init__(self, model: PreTrainedModel) -> None:
         """Start without features."""
         self._model = model
-        self._capacity = 2**30
+        self._capacity, self._cached_bytes = 2**30, 0
         self._cache: OrderedDict[str, torch.Tensor] = OrderedDict()
         self._listed = False
 
@@ -54,10 +54,11 @@ class ImageFeatures:
         for alike in by_shape.values():
             for batch in batches(alike, batch_size):
                 self._cache.update(zip(batch, self._encode([inputs[key] for key in batch]), strict=True))
+                self._cached_bytes += sum(self._cache[key].nbytes for key in batch)
         # Models concatenate the features of all images, so they can be passed as the features of one image.
         joined = torch.cat([self._cache[key] for key in keys])
-        while sum(features.nbytes for features in self._cache.values()) > self._capacity:
-            self._cache.popitem(last=False)
+        while self._cached_bytes > self._capacity:
+            self._cached_bytes -= self._cache.popitem(last=False)[1].nbytes
         return {"image": BaseModelOutputWithPooling(pooler_output=[joined] if self._listed else joined[None])}
 
     def _encode(self, images: Sequence[ImageInputs]) -> list[torch.Tensor]:
