@@ -17,7 +17,7 @@ from eyechart.metrics.scoring.pairs.scores import PairSettings
 from eyechart.metrics.scoring.statistics.shares import Clusters
 
 ItemId = Any
-"""The id of an item, or pool and id of an image that is ranked from pairs; the pool is "" if there are none."""
+"""The id of an item, or pool and id of an image that is ranked from pairs; without pools, the pool is ""."""
 
 
 class IncomparableError(DataError):

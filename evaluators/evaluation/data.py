@@ -42,7 +42,7 @@ class LoadedData:
     options: dict[str, Any] = field(default_factory=dict)
     """Options of the dataset, defaults included."""
     request: DataRequest = _DEFAULT
-    """What was asked for; its `limit` or `sample` says which rows are used."""
+    """What was asked for; its `limit` or `sample`, and `skip_bad`, say which rows are used."""
 
     def describe(self) -> dict[str, Any]:
         """What a result records about its data."""

@@ -197,7 +197,7 @@ BOARDS: tuple[Board, ...] = tuple(board for task in TASKS for board in _boards(t
 
 
 def find_board(task: str, dataset: str, split: str, among: Sequence[Board] = BOARDS) -> Board | None:
-    """The board for a task's results on a split of a dataset; None if there is none."""
+    """The board for a task's results on a split of a dataset; None if it has no board."""
     boards = {(board.task.name, board.dataset, board.split): board for board in among}
     return boards.get((task, dataset, split))
 

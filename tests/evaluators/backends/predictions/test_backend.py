@@ -56,14 +56,14 @@ def test_items_that_do_not_fit_the_question_are_named(tmp_path, questions, photo
 def test_a_row_answers_about_one_data_set(tmp_path, photographs):
     """Ids are unique in a dataset alone: KonIQ's scores must not become those of SPAQ's images of the same name."""
     backend = PredictionsFileBackend(write(tmp_path, *({"id": f"p{i}", "score": i} for i in range(40))))
-    asker = evaluator("q_bench/assessment")
+    assessment = evaluator("q_bench/assessment")
     koniq, spaq = (LoadedData(photographs, subset, "test", "given") for subset in ("koniq10k", "spaq"))
-    first = asker.run(backend, koniq)
-    assert asker.run(backend, koniq).scores == first.scores, "the same data may be scored again"
+    first = assessment.run(backend, koniq)
+    assert assessment.run(backend, koniq).scores == first.scores, "the same data may be scored again"
     with pytest.raises(DataError, match=r"row 1: this row was used for koniq10k, but spaq .* --dataset"):
-        asker.run(backend, spaq)
+        assessment.run(backend, spaq)
     with pytest.raises(DataError, match="none of the 40 items could be evaluated"):
-        asker.run(backend, replace(spaq, request=DataRequest(skip_bad=True)))
+        assessment.run(backend, replace(spaq, request=DataRequest(skip_bad=True)))
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
