@@ -1,13 +1,12 @@
 """A publication: the changed files of a model repository, read from the Hub and written to it or to a folder.
 
-A card stays unchanged outside our results, byte for byte, including comments and line ends: `huggingface_hub.ModelCard`
-would lose comments, empty values, and all models of a `model-index` but one.
+The text of a card stays unchanged outside our section. Its metadata are written by `huggingface_hub.RepoCard`: values
+stay, comments are lost. (`ModelCard` would also lose all models of a `model-index` but one.)
 """
 
 import difflib
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,10 +22,7 @@ CARD = "README.md"
 ENTRIES = ".eval_results/eyechart.yaml"
 BEGIN = "<!-- eyechart: begin -->"
 END = "<!-- eyechart: end -->"
-_BYTE_ORDER_MARK = "\ufeff"
 _KEY = "model-index"
-_INDEX = re.compile(r"^([\"']?)model-index\1[ \t]*:.*\n(?:(?:[ \t-].*)?\n)*", re.MULTILINE)
-"""The lines of the `model-index`: its key, then lines that are indented, list items or empty."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +76,7 @@ def read_files(repo: str) -> tuple[dict[str, str], str]:
 def decoded(content: bytes, path: str) -> str:
     """The text of a file in UTF-8, or DataError."""
     try:
-        return content.decode()
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"not UTF-8: {error}; correct the file first", path=path) from error
 
@@ -117,41 +113,27 @@ def _explained(what: str, repo: str, advice: str) -> Iterator[None]:
 def merged_card(card: str, model: str, entries: Sequence[Mapping[str, Any]], section: str) -> str:
     """Put entries and the section into a card ("" if missing), in place of those of an earlier publication.
 
-    If no model in the `model-index` is `model`, the first one gets the entries; without entries, it stays unchanged.
+    If no model in the `model-index` is `model`, the first one gets the entries; without entries, the metadata stay
+    unchanged.
     """
-    from huggingface_hub.repocard import REGEX_YAML_BLOCK
-
-    mark = _BYTE_ORDER_MARK if card.startswith(_BYTE_ORDER_MARK) else ""
     line_end = "\r\n" if "\n" in card and card.count("\r\n") == card.count("\n") else "\n"
-    text = card.removeprefix(mark).replace(line_end, "\n")
-    block = REGEX_YAML_BLOCK.match(text)
-    before, metadata, rest = (text[: block.end(1)], block[2], text[block.end(2) :]) if block else ("", "", text)
+    text = card.replace(line_end, "\n")
     if entries:
-        metadata = _with_results(metadata, model, entries)
-        before, rest = before or "---\n", rest if block else f"\n---\n{rest}"
-    return mark + (before + metadata + _with_section(rest, section)).replace("\n", line_end)
+        text = _with_results(text, model, entries)
+    return _with_section(text, section).replace("\n", line_end)
 
 
-def _with_results(metadata: str, model: str, entries: Sequence[Mapping[str, Any]]) -> str:
-    """Replace the lines of the `model-index`; metadata in a style without such lines are rewritten, with all values."""
+def _with_results(text: str, model: str, entries: Sequence[Mapping[str, Any]]) -> str:
     import yaml
+    from huggingface_hub.repocard import REGEX_YAML_BLOCK, RepoCard
 
     try:
-        data = yaml.safe_load(metadata) or {}
-        if not isinstance(data, dict):
-            raise DataError(f"the card's metadata are {data!r:.60}; expected `key: value` lines")
-        wanted = {**data, _KEY: _merged_index(data.get(_KEY), model, entries)}
-        index = to_yaml({_KEY: wanted[_KEY]})
-        lines = f"{metadata}\n" if metadata else ""
-        edited = _INDEX.sub(lambda _: index, lines, count=1) if _KEY in data else lines + index
-        with suppress(yaml.YAMLError):
-            if yaml.safe_load(edited) == wanted:
-                return edited.removesuffix("\n")
-        # Unusual line ends survive only as escapes.
-        return yaml.safe_dump(wanted, sort_keys=False, width=float("inf")).removesuffix("\n")
+        card = RepoCard(text if REGEX_YAML_BLOCK.match(text) else f"---\n\n---\n\n{text}")
     # PyYAML raises other errors for impossible dates, huge numbers and endless nesting.
-    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
-        raise DataError(f"the card's metadata are not valid YAML: {error}") from error
+    except (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise DataError(f"the card's metadata cannot be read: {error}") from error
+    card.data[_KEY] = _merged_index(card.data.get(_KEY), model, entries)
+    return str(card)
 
 
 def _merged_index(index: Any, model: str, entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
