@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from cycler import cycler
@@ -19,6 +19,7 @@ from eyechart.evaluators.report.charts import Chart
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import LayoutEngine
 
 _INK = "#010203"
 """The colour of texts and axes; the page replaces it with its own."""
@@ -66,6 +67,9 @@ def draw(chart: Chart, *, files: bool) -> dict[str, bytes]:
     with _style():
         figure = {"dot plot": _dots, "radar chart": _radar, "line chart": _lines}[chart.kind](chart)
         figure.legend(loc="outside lower center", frameon=False, handlelength=2.6, labelspacing=0.2, borderaxespad=0.1)
+        # Once for all files, where `savefig` would draw each of them twice.
+        cast("LayoutEngine", figure.get_layout_engine()).execute(figure)
+        figure.set_layout_engine(None)
         for suffix in _FORMATS if files else ["svg"]:
             content = io.BytesIO()
             figure.savefig(content, format=suffix, **_FORMATS[suffix])

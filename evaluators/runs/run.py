@@ -5,6 +5,7 @@ import shlex
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -93,7 +94,10 @@ def execute(
         # Precomputed predictions are matched with all requests, in each process.
         if processes.count > 1 and backend.writes_replies:
             backend = DistributedBackend(backend, processes)
-        previous = _previous_results(folder) if is_main else None
+        previous: Results | None = None
+        with suppress(DataError):
+            previous = read_results(folder) if is_main else None
+        written = previous
         for index, task_run in enumerate(task_runs):
             progress.begin(index, task_run.task.name)
             try:
@@ -108,7 +112,8 @@ def execute(
                 print_line(messages, f"eyechart: {task_run.title} failed: {details}", "red")
             results = with_averages(finished)
             if is_main:
-                write_run(folder, collect(results, failed, started, run.request))
+                last, written = written, collect(results, failed, started, run.request)
+                write_run(folder, written, last)
     if previous is not None and (run.request is None or previous.request != run.request):
         print_line(messages, f"Replaced the earlier results in {folder}")
     if not results:
@@ -162,18 +167,17 @@ def _expected(task_run: TaskRun) -> int | None:
     return min(counts[0], part or counts[0]) if counts else part
 
 
-def write_run(folder: Path, results: Results) -> None:
+def write_run(folder: Path, results: Results, previous: Results | None = None) -> None:
     """Write the results, the predictions and the tasks' own files, each completely or not at all.
 
-    Task files of an earlier run that this run does not overwrite are removed, as they may be another model's.
+    Task files of the previous results that these do not overwrite are removed, as they may be another model's.
     """
     with writing(f"the results folder {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
-        if previous := _previous_results(folder):
-            for file in _files(previous) - _files(results):
-                # Edited results could name any file.
-                if (folder / file).resolve().is_relative_to(folder.resolve()):
-                    (folder / file).unlink(missing_ok=True)
+        for file in _files(previous) - _files(results) if previous else ():
+            # Edited results could name any file.
+            if (folder / file).resolve().is_relative_to(folder.resolve()):
+                (folder / file).unlink(missing_ok=True)
         write_whole(folder / RESULTS_FILE, results.model_dump_json(by_alias=True, indent=2) + "\n")
         write_whole(folder / PREDICTIONS_FILE, lambda path: write_predictions(path, results.tasks))
         for result in results.tasks:
@@ -183,13 +187,6 @@ def write_run(folder: Path, results: Results) -> None:
 
 def _files(results: Results) -> set[Path]:
     return {task_folder(task) / name for task in results.tasks for name in task.files}
-
-
-def _previous_results(folder: Path) -> Results | None:
-    try:
-        return read_results(folder)
-    except DataError:
-        return None
 
 
 def _write_report(folder: Path, output: Console, messages: Console) -> bool:

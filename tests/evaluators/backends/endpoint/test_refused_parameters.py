@@ -72,6 +72,12 @@ def test_an_error_that_only_mentions_a_parameter_drops_none_for_good(script, bac
     assert "temperature" in script.bodies[-1] and not responses[-1].response_metadata.get("dropped_parameters")
 
 
+def test_a_failing_server_is_asked_with_all_parameters_again(script, backend):
+    script.say(*[refusal(500, "temperature of the GPU")] * 4)
+    assert all(response.error for response in backend(concurrency=1).answer(questions(2)))
+    assert {*sent(script)} == {SENT}
+
+
 @pytest.mark.parametrize(
     ("sampling", "refused", "asked"),
     [

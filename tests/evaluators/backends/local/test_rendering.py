@@ -123,7 +123,7 @@ def test_a_text_of_no_tokens_is_refused():
         # Squares of 32 pixels.
         ("llava", (32, 40), (33, 40)),
         ("gemma3", (32, 32), (32, 33)),
-        ("gemma3", (31, 32), (33, 32)),
+        ("gemma3", (31, 31), (33, 32)),
         # Grids of tiles, of which one is chosen by the image's shape.
         ("llava_next", (64, 60), (65, 65)),
         # Tiles of 32 pixels, of an image that is made 64 pixels long.
