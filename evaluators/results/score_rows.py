@@ -132,7 +132,7 @@ def _kind(spec: ScoreSpec, scores: Scores) -> _Kind | None:
 
 
 def _kinds(parts: Mapping[str, Scores]) -> Iterator[tuple[_Kind, str]]:
-    """Kinds of intervals of groups, or of all items under the name "", each with the scores that have it, and where."""
+    """Kinds of intervals, each with its scores and where: "CircularEval / accuracy in all groups"; "" is all items."""
     shown = [(spec, group) for group, scores in parts.items() for spec in _shown_specs(scores, is_group=bool(group))]
     all_groups = grouped((spec.label, group) for spec, group in shown)
     of_label = grouped(
