@@ -15,6 +15,7 @@ from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.requests import store as responses
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Answer, Request, Response
+from tests.evaluators.backends.logging_model import LoggingModel, make_requests, plain
 from tests.evaluators.command_line import invoke
 from tests.evaluators.requests.test_store import fill, keys
 from tests.faults.fault import fault, rows
@@ -85,6 +86,7 @@ VIEW = "ALTER TABLE responses RENAME TO others; CREATE VIEW responses AS SELECT 
         "it is refused before any request, and not changed, not even by `prune --all`",
         ("another program's text file has the store's name", diary, "file is not a database. Move the file away"),
         ("another program's database", database("CREATE TABLE diary (day)", 0), "not a response store"),
+        ("another program's empty database", database("PRAGMA application_id = 2000000000", 0), "not a response store"),
         ("a newer version wrote the store", database(NEWER), "schema 2; this one knows 1). Update eyechart"),
         ("the store's table lacks a column", database(LACKING), "was changed: it contains CREATE TABLE"),
         ("the store's table has another column", database(ADDED), ", note)"),
@@ -323,13 +325,16 @@ READ_ON = "the error names the store and the command that removes only this answ
         ("a stored answer is a number", "value = 7", "'value': 7"),
         ("a stored answer is a JSON list", "value = '[1]'", "should be a dictionary"),
         ("a stored answer has a field from another version", """value = '{"a": 1}'""", "a': 1"),
-        ("the text of a stored answer is a number", """value = '{"text": 5}'""", "text': 5"),
+        ("the text of a stored answer is a number", """value = '{"text": 5, "reasoning": 6}'""", "text': 5"),
         ("a stored logit is infinite", """value = '{"logits": {"good": 1e999}}'""", "logits.good': inf"),
         ("a stored logit is a text", """value = '{"logits": {"good": "0.5"}}'""", "logits.good': '0.5'"),
         ("a stored loss covers no tokens", """value = '{"losses": [[0.5, 0]]}'""", "losses.0.1': 0"),
         ("a stored count of tokens is negative", """value = '{"usage": {"n": -1}}'""", "usage.n': -1"),
+        ("a stored count of tokens is a text", """value = '{"usage": {"n": "1"}}'""", "usage.n': '1'"),
+        ("a stored count of tokens is too large", f"""value = '{{"usage": {{"n": {2**63}}}}}'""", f"usage.n': {2**63}"),
         ("a stored answer nests lists deeply", f"value = '{'[' * 9000}'", "not JSON"),
-        ("the time of a stored answer is infinite", "stored_at = 9e999", "'stored_at': inf"),
+        ("the time of a stored answer is before 1970", "stored_at = -0.5", "'stored_at': -0.5"),
+        ("the time of a stored answer is after any date", "stored_at = 2.5e11", "'stored_at': 250000000000.0"),
         ("the model of a stored answer is not text", "model = x'00'", "'model': b"),
     ),
 )
@@ -360,19 +365,13 @@ def test_an_answer_as_text(path):
 
 @fault("a stored answer lacks the requested value", "it is asked for again")
 def test_an_answer_that_is_empty(path):
-    def answer(messages):
-        return "B"
-
-    class Known(FunctionBackend):
-        def identity(self):
-            return {"name": "known"}
-
+    asked = make_requests(3)
     with ResponseStore.open(path) as store:
-        backend = StoredBackend(Known(answer), store)
-        assert [response.text for response in backend.answer([Request("x", ("?",), ())])] == ["B"]
+        backend = StoredBackend(LoggingModel({"model": "known"}), store)
+        before = plain(backend.answer(asked))
         store._connection.execute("UPDATE responses SET value = '{}'")
-        (response,) = backend.answer([Request("x", ("?",), ())])
-        assert (response.text, response.stored) == ("B", False)
+        responses = list(backend.answer(asked))
+        assert plain(responses) == before and not any(response.stored for response in responses)
 
 
 @fault("answers in edited rows are removed with `eyechart store prune --unreadable`", "the other answers are kept")

@@ -56,6 +56,11 @@ def clip():
     return dual_encoders.build("clip")
 
 
+def endless(clip):
+    """Ends no text, so that CLIP looks at the first token, which all texts share."""
+    return clip[0], dual_encoders.architectures.tokenizer({}), clip[2]
+
+
 @pytest.fixture
 def pictures(make_picture):
     """Nine pictures of several sizes and shapes."""
@@ -130,13 +135,12 @@ def test_the_texts_are_a_setting(clip, pictures):
 
 def test_what_it_cannot_compare_is_refused_with_the_reason(clip, llava, pictures):
     model, processor = llava
-    # Ends no text, so that CLIP looks at the first token, which all texts share.
-    endless = (clip[0], dual_encoders.architectures.tokenizer({}), clip[2])
     photo, pair = [rate(0, pictures[0])], Request("pair", (IMAGE, IMAGE), tuple(pictures[:2]), words=WORDS)
     for refused, error, message in (
         (lambda: backend(clip).check(OutputType.TEXT), ModelError, "not text. Choose a task"),
         (lambda: backend(clip).answer([pair]), ModelError, "item 'pair' has 2 images"),
-        (lambda: backend(endless).answer(photo), ModelError, f"same features for '{TEXTS[0]}' and '{TEXTS[1]}'"),
+        (lambda: backend(clip).answer([Request("x", ("?",), (), words=WORDS)]), ModelError, "item 'x' has 0 images"),
+        (lambda: backend(endless(clip)).answer(photo), ModelError, f"same features for '{TEXTS[0]}' and '{TEXTS[1]}'"),
         (lambda: backend(clip, text_template="{word} " * 99).answer(photo), ModelError, "takes at most 77"),
         (lambda: backend(clip, 0), UsageError, "batch_size=0"),
         (lambda: backend(clip, text_template="a photo"), UsageError, "text_template='a photo' is not allowed"),
@@ -198,6 +202,8 @@ def test_optional_words_change_no_logit_and_are_given_where_their_texts_differ(c
     (values,) = logits(backend(clip), [rate(0, pictures[0], optional_words=("high", "low", "good"))]).values()
     assert list(values) == ["good", "poor", "high", "low"]
     assert {word: values[word] for word in WORDS} == pytest.approx(alone, abs=1e-4)
+    (values,) = logits(backend(endless(clip)), [rate(0, pictures[0], ("good",), optional_words=("high",))]).values()
+    assert list(values) == ["good"]
 
 
 def test_the_baseline_is_scored_on_the_seven_databases_and_averaged(clip_folder, tmp_path):

@@ -20,7 +20,10 @@ def test_half_of_a_character_is_an_error_of_the_item_as_no_file_can_hold_it():
 
 @pytest.mark.parametrize(
     "returned",
-    ["good", None, {"good": 1.0}, *({"good": 1.0, "poor": value} for value in (float("nan"), float("inf"), "high"))],
+    [
+        *("good", None, {"good": 1.0}, {"good": 1.0, "poor": 1.0, "fair": 1.0}),
+        *({"good": 1.0, "poor": value} for value in (float("nan"), float("inf"), "high")),
+    ],
 )
 def test_what_is_no_dict_of_finite_logits_is_refused(returned):
     with pytest.raises(ModelError, match="item 'q1'; expected a dict with finite logits of good, poor"):

@@ -10,6 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from eyechart.datasets_scripts.common.errors import MissingPredictionError, ModelError
+from eyechart.evaluators.backends import processes
 from eyechart.evaluators.backends.processes import ALONE, DistributedBackend, join_processes
 from eyechart.evaluators.requests.types import Backend, Request, Response
 from tests.evaluators.backends.threads import in_processes
@@ -63,7 +64,9 @@ def test_a_process_alone_joins_no_others():
     assert join_processes() is ALONE
 
 
-def test_every_process_yields_the_same_responses_to_its_own_requests():
+def test_every_process_yields_the_same_responses_to_its_own_requests(monkeypatch):
+    monkeypatch.setattr(processes, "_REQUESTS_PER_ROUND", 2)
+
     def ask(processes):
         requests = [Request(str(number), ("Why?",), (b"%d" % number,)) for number in range(7)]
         backend = DistributedBackend(Echo(), processes).for_data("some")

@@ -72,7 +72,7 @@ def test_the_order_of_images_reaches_the_model(llava, make_picture):
 
 
 def test_words_of_one_first_token_are_refused_and_named(llava, make_picture):
-    request = Request("x", ("Rate\n", IMAGE), (make_picture(0),), prefill=PREFILL, words=("zzz", "zzy"))
+    request = Request("x", ("Rate\n", IMAGE), (make_picture(0),), prefill=PREFILL, words=("zzz", "zzy", "zzx"))
     with pytest.raises(ModelError, match="'zzz' and 'zzy' begin with the same token"):
         list(backend(llava).answer([request]))
 

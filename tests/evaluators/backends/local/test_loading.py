@@ -11,7 +11,14 @@ from transformers.utils import is_torchvision_available
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends import resolve_backend
-from eyechart.evaluators.backends.local.loading import LoadOptions, Origin, load_settings, loading_error
+from eyechart.evaluators.backends.local.loading import (
+    TASK,
+    LoadOptions,
+    Origin,
+    check_model,
+    load_settings,
+    loading_error,
+)
 from eyechart.evaluators.requests.types import IMAGE, Request
 
 OWN_CODE = """
@@ -23,10 +30,20 @@ class Own(LlavaForConditionalGeneration):
 """
 
 
-def test_of_an_error_that_holds_tracebacks_the_last_line_is_said():
+def test_of_an_error_that_holds_tracebacks_the_last_line_is_said(tmp_path):
     held = "Could not load:\nTraceback (most recent call last):\n  File 'a', line 1\nOSError: config.json is gone\n"
     assert loading_error(ValueError(held), "org/name") == "OSError: config.json is gone"
     assert loading_error(ValueError("one\n  two"), "org/name") == "ValueError: one two"
+    for name in ("b.bin", "a.pt"):
+        (tmp_path / name).touch()
+    assert "pickled weights (a.pt)" in loading_error(ValueError("one"), str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "options", [{"dtype": "float64"}, {"attention": "org/kernel"}, {"device_map": "balanced"}, {"device": 0}], ids=str
+)
+def test_what_torch_and_transformers_know_can_be_chosen(llava_folder, options):
+    assert check_model(str(llava_folder), LoadOptions(**options)) == TASK
 
 
 @pytest.mark.skipif(is_torchvision_available(), reason="torchvision is installed, so nothing is missing")

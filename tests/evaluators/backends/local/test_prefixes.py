@@ -58,7 +58,8 @@ LONG = list(range(100, 150))
         ([prompt("a", "b", [1]), prompt("a", [1])], root([Node(0, 0, SIZE, [0, 1])], [])),
         # An image at the very end cannot be cut, and without text before it nothing is left to share.
         ([prompt("a"), prompt("a")], root([], [0, 1])),
-        ([prompt(LONG, "a"), prompt(LONG, "a")], root([Node(0, 0, 50, [0, 1])], [])),
+        ([prompt(LONG[:31], "a"), prompt(LONG[:31], "a")], root([], [0, 1])),
+        ([prompt(LONG[:32], "a"), prompt(LONG[:32], "a")], root([Node(0, 0, 32, [0, 1])], [])),
     ],
 )
 def test_what_is_shared(prompts, expected):
@@ -74,9 +75,10 @@ def test_continuations_of_a_prompt_share_it_with_and_without_an_image():
         for request in (first, second)
         for last in (1, 2)
     ]
-    # Few tokens do not pay for a pass.
-    short = [prompt(LONG[:20], [last], request=first, scored=1) for last in (1, 2)]
-    assert shared_prefixes(short) == root([], [0, 1])
+    # Few tokens pay for a pass only where several share them.
+    short = [prompt(LONG[:17], [last], request=first, scored=1) for last in (1, 2, 3)]
+    assert shared_prefixes(short) == root([Node(0, 0, 16, [0, 1, 2])], [])
+    assert shared_prefixes(short[:2]) == root([], [0, 1])
     questions = [Node(0, SIZE, 90, [0, 1]), Node(2, SIZE, 90, [2, 3])]
     assert shared_prefixes(prompts) == root([Node(0, 0, SIZE, [], questions)], [])
 

@@ -97,11 +97,11 @@ def test_shared_and_whole_runs_draw_the_same_texts_and_logits_are_never_drawn(na
 
 
 def test_sampling_is_part_of_settings_and_key_only_where_it_is_set(llava):
-    greedy, drawn = backend(llava), backend(llava, Sampling(0.7, 0.9, 5))
+    greedy, drawn = backend(llava), backend(llava, Sampling(0.7))
     assert "sampling" not in greedy.settings() and greedy.settings()["decoding"] == "greedy"
     assert "sampling" not in greedy.identity() and not greedy.samples
     assert drawn.settings()["decoding"] == "sampling" and drawn.samples
-    assert drawn.identity()["sampling"] == {"temperature": 0.7, "top_p": 0.9, "seed": 5}
+    assert drawn.identity()["sampling"] == {"temperature": 0.7, "top_p": 1.0, "seed": 0}
     assert drawn.settings()["sampling"] == drawn.identity()["sampling"]
 
 
