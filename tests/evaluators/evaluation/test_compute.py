@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import datasets
+import evaluate
 import pytest
 
 from eyechart.datasets_scripts import mini
@@ -20,6 +21,7 @@ from eyechart.datasets_scripts.export import export
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.evaluation.evaluator import ComputedScores, progress_bar
+from eyechart.evaluators.results.items import Item
 from eyechart.evaluators.runs.task_runs import make_task_runs
 from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.errors import LeftOutWarning
@@ -36,13 +38,15 @@ def always_b(messages):
 
 @pytest.fixture(scope="module")
 def computed():
-    with pytest.warns(MiniDataWarning):
-        return evaluator("q_bench/perception").compute(always_b, "mini", limit=20)
+    with pytest.warns(MiniDataWarning) as warned:
+        scores = evaluator("q_bench/perception").compute(always_b, "mini", limit=20)
+    assert [warning.filename for warning in warned] == [__file__]
+    return scores
 
 
 def test_the_result_is_a_dict_that_shows_a_small_table(computed):
     assert isinstance(computed, dict) and dict(computed)["accuracy"] == computed["accuracy"]
-    assert computed["n"] == 20 and computed["limit"] == 20
+    assert computed["n"] == 20 and computed["limit"] == 20 and computed["total_time_in_seconds"] > 0
     assert repr(pickle.loads(pickle.dumps(computed))) == repr(computed)
     assert repr(ComputedScores({"a": 1}, "title")) == "{'a': 1}"
     title, head, first, *_ = repr(computed).splitlines()
@@ -53,11 +57,47 @@ def test_the_result_is_a_dict_that_shows_a_small_table(computed):
 
 
 def test_bad_items_can_be_left_out(questions):
-    bad = questions.map(lambda row: {"images": [] if row["id"] == "q1" else row["images"]})
+    bad = questions.map(lambda row: {"images": [] if row["id"] in ("q1", "q2") else row["images"]})
+    bad = bad.map(lambda row: {"answer": "" if row["id"] == "q0" else row["answer"]})
     with pytest.raises(DataError, match="'q1'"):
         evaluator("q_bench/perception").compute(always_b, bad)
-    with pytest.warns(LeftOutWarning, match="1 item left out; the first: 'q1'"):
-        assert evaluator("q_bench/perception").compute(always_b, bad, skip_bad=True)["n"] == 5
+    with pytest.warns(LeftOutWarning, match="2 items left out; the first: 'q1'") as warned:
+        assert evaluator("q_bench/perception").compute(always_b, bad, skip_bad=True)["n"] == 3
+    assert [warning.filename for warning in warned] == [__file__]
+
+
+class Answers(evaluate.Metric):
+    """A metric whose name comes before that of the task's, and that gives back what it is given."""
+
+    def _info(self):
+        columns = ("predictions", "references", "questions")
+        features = datasets.Features(dict.fromkeys(columns, datasets.Value("string")))
+        return evaluate.MetricInfo(description="", citation="", features=features)
+
+    def _compute(self, **columns):
+        return columns
+
+
+class Replies(Answers):
+    """The same with a name that comes after it."""
+
+
+def test_another_metric_gets_the_replies_to_public_questions(questions):
+    private = questions.map(lambda row: {"answer": "" if row["id"] == "q0" else row["answer"]})
+    task = evaluator("q_bench/perception")
+    for metric in (Answers(), Replies()):
+        found = task.compute(always_b, private, metric=metric)
+        assert found["predictions"] == ["B"] * 5 and found["references"] == [*"BCABC"] and "accuracy" not in found
+        assert found["questions"] == private["question"][1:]
+    own = task.compute(always_b, private, metric=task.prepare_metric(None))
+    assert own.keys() == task.compute(always_b, private).keys()
+    items = [
+        Item("q", name, number, text=f"{name} {number}") for name in ("forced", "main", "open") for number in (2, 1)
+    ]
+    assert task.predictions_processor(items)["predictions"] == ["main 1"]
+    for refused in ({"strategy": "simplest"}, {"confidence_level": 0.99}):
+        with pytest.raises(UsageError, match="95 % intervals themselves"):
+            task.compute(always_b, private, **refused)
 
 
 def test_progress_is_shown_where_somebody_looks(monkeypatch, capsys):

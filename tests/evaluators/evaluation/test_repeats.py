@@ -1,6 +1,7 @@
 """Repeats: what is asked, stored and written, and what all of them say together."""
 
 import statistics
+from types import SimpleNamespace
 
 import pytest
 from pyarrow import parquet
@@ -11,6 +12,7 @@ from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.evaluation.findings import judge_notes
+from eyechart.evaluators.evaluation.scoring import summarize_repeats
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Backend, Response
 from eyechart.evaluators.results.results_file import TaskResult
@@ -76,6 +78,20 @@ def test_mean_and_spread_are_those_computed_by_hand(loaded):
     assert together["count"] == 3
     assert together["mean"]["accuracy"] == pytest.approx(5 / 12)
     assert together["standard_deviation"]["accuracy"] == pytest.approx(statistics.stdev([0.5, 0.25, 0.5]))
+    one, partial = (TaskResult(scores={"srcc": 0.5, "n": 9, **plcc}) for plcc in ({"plcc": 0.4}, {}))
+    assert summarize_repeats([one]) == summarize_repeats([one, TaskResult()]) == {}
+    assert summarize_repeats([one, partial])["repeats"]["mean"].keys() == {"srcc"}
+
+
+def test_timings_are_those_of_the_clock(loaded, monkeypatch):
+    clock = SimpleNamespace(perf_counter=iter([10.0, 12.0, 17.0]).__next__)
+    monkeypatch.setattr("eyechart.evaluators.evaluation.loop.time", clock)
+    assert run(Drawn(scripted), loaded).timings == {
+        "model_seconds": 2.0,
+        "metric_seconds": 5.0,
+        "items_per_second": 4 * 3 / 2,
+        "answers_from_store": 0.0,
+    }
 
 
 def test_answers_are_written_by_repeat_and_scored_again_from_the_first(loaded, tmp_path):
@@ -135,8 +151,8 @@ def test_a_repeat_that_needs_longer_replies_makes_those_of_all_longer(loaded):
                 yield Response(request, text=text, finish_reason=LENGTH if is_cut else STOP)
 
     found = run(Reasoning(None), loaded, 2)
-    assert found.settings["max_new_tokens"] == 4096
-    assert lengths == [32] * 5 + [4096] * 8
+    assert (found.settings["max_new_tokens"], found.settings["repeats"]) == (4096, 2)
+    assert notes(found)["repeats"] == {"repeats": 2} and lengths == [32] * 5 + [4096] * 8
 
 
 def test_a_server_is_asked_for_each_repeat_with_a_seed_of_its_own(script, http, loaded):
@@ -175,15 +191,14 @@ def test_repeats_that_would_be_equal_are_refused(loaded, photographs, samples, t
 
 
 def test_failed_rounds_of_a_judge_are_those_of_all_repeats():
-    read = {"judge": "strict", "judge_asked": 2, "judge_failed_rounds": 4, "judge_unscored": 0, "rounds": 5}
-    judge = {
-        "name": "strict",
-        "reason": "no line",
-        "lost_rounds": 1,
-        "cut_off_rounds": 5,
-        "refused_rounds": 0,
-        "max_tokens": 64,
-    }
-    (note,) = [note for note in judge_notes([TaskResult(scores=read)] * 2, judge) if note.code == "judge_failed"]
-    expected = {"failed": 8, "rounds": 20, "cut_off": 5, "refused": 0, "malformed": 2, "max_tokens": 64}
-    assert expected.items() <= note.values.items()
+    read = {"judge": "strict", "judge_asked": 2, "judge_failed_rounds": 4, "judge_unscored": 1, "rounds": 5}
+    other = read | {"judge": "other", "judge_asked": 3, "judge_unscored": 0}
+    counted = {"cut_off_rounds": 3, "refused_rounds": 2}
+    judge = {"name": "strict", "reason": "no line", "lost_rounds": 1, "max_tokens": 64}
+    counts = {"judge": "strict", "failed": 8, "rounds": 25, "without_score": 1, "asked": 2}
+    for known, malformed in ((counted, 2), (counted | {"cut_off_rounds": 8}, 0), ({}, 0)):
+        lost, failed = judge_notes([TaskResult(scores=read), TaskResult(scores=other)], judge | known)
+        assert (lost.code, lost.values["rounds"], failed.code) == ("judge_lost", 1, "judge_failed")
+        expected = [known.get("cut_off_rounds", 0), known.get("refused_rounds", 0), malformed, 64]
+        assert [failed.values[key] for key in ("cut_off", "refused", "malformed", "max_tokens")] == expected
+        assert counts.items() <= failed.values.items()

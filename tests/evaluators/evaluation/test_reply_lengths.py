@@ -42,9 +42,9 @@ class Writer(Backend):
 
 
 def cut_of(result):
-    """Replies that were cut off, of all, during reasoning, and the limit."""
+    """Replies that were cut off, of all, during reasoning; the limit, and the lower one of the server."""
     values = notes(result)["cut_off"]
-    return tuple(values[key] for key in ("cut", "of", "reasoning", "limit"))
+    return tuple(values[key] for key in ("cut", "of", "reasoning", "limit", "allowed"))
 
 
 WRITTEN = {"0": ("It is", LENGTH), "1": ("It is", LENGTH), "2": ("It is dark.", STOP), "3": ("It is dark.", None)}
@@ -115,7 +115,7 @@ def test_a_length_that_is_set_is_kept_and_the_reader_hears_of_replies_that_were_
     assert model.lengths == [32]
     assert found.scores["accuracy"] == 0.0, "Option A stands in unfinished reasoning"
     assert found.items[0].finish_reason == REASONING
-    assert cut_of(found) == (1, 1, 1, 32)
+    assert cut_of(found) == (1, 1, 1, 32, 0)
 
 
 def test_one_cut_reply_in_a_hundred_needs_no_caveat_and_two_do(ask):
@@ -123,16 +123,18 @@ def test_one_cut_reply_in_a_hundred_needs_no_caveat_and_two_do(ask):
     cut = "so " * 40
     ids = list(texts)
     assert ask(Writer(texts | {"0": cut}), ids).notes == []
-    assert cut_of(ask(Writer(texts | {"0": cut, "1": cut}), ids)) == (2, 100, 0, 32)
+    assert cut_of(ask(Writer(texts | {"0": cut, "1": cut}), ids)) == (2, 100, 0, 32, 0)
+    # A reply of one token is as long as it was meant to be.
+    assert [ask(Writer(cut), max_new_tokens=n).notes[0].code for n in (1, 2)] == ["unparsed", "cut_off"]
     # Among replies of which few ends are known, few are cut.
     texts = {f"{i}": ("B", None) for i in range(99)} | {"cut": ("so", LENGTH)}
     assert ask(Ending(texts), list(texts)).notes == []
 
 
 def test_what_a_server_allowed_is_named(ask):
-    found = ask(Writer(reason(300), context=100))
-    assert found.settings["max_new_tokens"] == 4096
-    assert cut_of(found) == (1, 1, 1, 4096) and notes(found)["cut_off"]["allowed"] == 100
+    for context in (1, 100):
+        found = ask(Writer(reason(300), context=context))
+        assert found.settings["max_new_tokens"] == 4096 and cut_of(found) == (1, 1, 1, 4096, context)
 
 
 def test_a_description_that_is_cut_makes_the_result_incomplete(describe):
@@ -140,7 +142,7 @@ def test_a_description_that_is_cut_makes_the_result_incomplete(describe):
     assert describe(Writer(texts), list(texts)).complete
     found = describe(Writer(texts | {"7": "dark " * 600}), list(texts))
     assert not found.complete
-    assert cut_of(found) == (1, 200, 0, 512) and notes(found)["cut_off"]["incomplete"]
+    assert cut_of(found) == (1, 200, 0, 512, 0) and notes(found)["cut_off"]["incomplete"]
     assert found.scores["outcomes"]["cut_off"] == 1 / 200
 
 
@@ -174,14 +176,14 @@ def test_the_note_counts_the_replies_that_the_shares_count(describe):
 
     found = describe(Ending(WRITTEN), list(WRITTEN))
     assert found.scores["outcomes"]["cut_off"] == 2 / 4
-    assert cut_of(found) == (2, 4, 0, 512) and notes(found)["cut_off"]["unknown"] == 1
+    assert cut_of(found) == (2, 4, 0, 512, 0) and notes(found)["cut_off"]["unknown"] == 1
     found = describe(Ending(WRITTEN), list(WRITTEN), private="03")
-    assert found.scores["outcomes"]["cut_off"] == 1 / 2 and cut_of(found) == (1, 2, 0, 512)
+    assert found.scores["outcomes"]["cut_off"] == 1 / 2 and cut_of(found) == (1, 2, 0, 512, 0)
     # Where nothing is scored, all of them count.
     found = describe(Ending(WRITTEN), list(WRITTEN), private="0123")
-    assert found.scores is None and cut_of(found) == (2, 4, 0, 512)
+    assert found.scores is None and cut_of(found) == (2, 4, 0, 512, 0)
     # Precomputed predictions have no limit that a run could change.
-    assert cut_of(describe(File(WRITTEN), list(WRITTEN))) == (2, 4, 0, None)
+    assert cut_of(describe(File(WRITTEN), list(WRITTEN))) == (2, 4, 0, None, 0)
 
 
 @pytest.mark.parametrize(

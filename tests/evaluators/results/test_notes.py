@@ -1,13 +1,16 @@
-"""Notes that follow from finished results: about intervals, chance, unparsed replies and servers."""
+"""Notes that follow from finished results: about intervals, chance, unparsed replies and servers; and their words."""
 
 import math
+import re
 from typing import Any
 
 import pytest
 
+from eyechart.evaluators.evaluation.findings import score_notes
 from eyechart.evaluators.results.finished_runs import is_served_name, served_notes, unconfirmed_names
+from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.evaluators.results.score_rows import interval_notes, is_above_chance
+from eyechart.evaluators.results.score_rows import interval_notes, is_above_chance, unparsed_note
 from eyechart.metrics.reply_counts import unparsed_replies
 
 CLUSTERED = "95 % Wilson score interval with a cluster-robust variance (effective number of items)"
@@ -64,21 +67,72 @@ FITTED = {"plcc_fitted": 0.5, "n_images": 60, "n_pairs": 90, "consistency": 0.5}
     ],
 )
 def test_intervals_that_are_not_plain_have_a_line(results: Any, expected: list[str]) -> None:
-    assert [note.text for note in interval_notes(results) if note.code != "plain_intervals"] == expected
+    assert [each.text for each in interval_notes(results) if each.code != "plain_intervals"] == expected
 
 
 def test_names_keep_their_capitals_and_shares_of_replies_their_reason() -> None:
-    (note,) = interval_notes(
-        [("own", {"accuracy": 0.5, "n": 60, "intervals": {"accuracy": kind("paired-unread", 60)}})]
-    )
-    assert note.text.startswith("Bonett and Price's interval; images were not read")
-    (note,) = interval_notes([("", {"accuracy": 0.5, "n": 9, "extraction": {"cut_off": 0.0, "refused": 0.25}})])
-    assert note.text.startswith("No interval, as they only describe the replies") and "cut" not in note.text
+    scores = {"accuracy": 0.5, "n": 60, "intervals": {"accuracy": kind("paired-unread", 60)}}
+    (text,) = (each.text for each in interval_notes([("own", scores)]))
+    assert text.startswith("Bonett and Price's interval; images were not read")
+    scores = {"accuracy": 0.5, "n": 9, "extraction": {"cut_off": 0.0, "refused": 0.25}}
+    (text,) = (each.text for each in interval_notes([("", scores)]))
+    assert text.startswith("No interval, as they only describe the replies") and "cut" not in text
+
+
+CUT = {"cut": 9, "of": 1100, "reasoning": 0, "unknown": 0, "limit": 32, "allowed": 0, "incomplete": False}
+JUDGE = {"judge": "j", "failed": 9, "rounds": 50, "cut_off": 0, "refused": 0, "malformed": 0, "max_tokens": 64}
+JUDGE |= {"without_score": 0, "asked": 10, "become": "guessed"}
+SAMPLE, UNPARSED = {"n": 20, "of": 1800, "seed": 3}, {"unparsed": 4, "of": 9}
+LEFT = {"id": "q7", "reason": "empty"}
+PRIVATE = {"dataset": "d", "split": "test", "items": 9, "is_private": True, "advice": "Ask its authors."}
+
+
+@pytest.mark.parametrize(
+    ("code", "values", "shown"),
+    [
+        ("cut_off", CUT, "9 of 1,100 replies were cut off. Use --max-new-tokens above 32 "),
+        ("cut_off", CUT | {"reasoning": 4, "unknown": 3}, "off, 4 of .*; it is unknown how 3 .* above 32 "),
+        ("cut_off", CUT | {"allowed": 7, "limit": 4096}, "off. The server allowed 7 tokens instead of 4,096"),
+        ("cut_off", CUT | {"limit": None, "incomplete": True}, "Incomplete: 9 .* with a higher token limit"),
+        ("judge_failed", JUDGE, "The judge j gave no usable reply in 9 of 50 rounds.$"),
+        ("judge_failed", JUDGE | {"cut_off": 2, "refused": 3}, r"\(2 cut off, 3 refused\).* max_tokens above 64.$"),
+        ("judge_failed", JUDGE | {"malformed": 4, "without_score": 5}, r"\(4 not .* 5 of the 10 .* guessed.$"),
+        ("judge_failed", JUDGE | {"without_score": 5, "asked": None}, "Incomplete: in a dimension, 5 texts"),
+        ("left_out", LEFT | {"n": 1}, "^1 item left out; the first: 'q7': empty.$"),
+        ("left_out", LEFT | {"n": 2}, "^2 items left out"),
+        ("private", PRIVATE, r"^The answers of d \(test\) are private, .* of 9 items .* Ask its authors\.$"),
+        ("sample", SAMPLE | {"strata": ["a", "b"]}, r"20 from 1,800 items \(seed 3, by a and b\)"),
+        ("sample", SAMPLE | {"strata": []}, r"20 from 1,800 items \(seed 3\)"),
+        ("unparsed", UNPARSED | {"cut": 2, "pairs": False}, r"^4 of 9 .* \(2 cut off\) and count as incorrect"),
+        ("unparsed", UNPARSED | {"cut": 0, "pairs": True}, "^4 of 9 .* parsed, so their pairs"),
+        ("mostly_unparsed", UNPARSED | {"are_texts": True}, "^4 of 9 replies are cut off or empty"),
+        ("top_token", {"pair": "good/poor"}, r"word_pair=good/poor\)"),
+        ("top_token", {"pair": None}, "no token is a word"),
+        ("interval_of_spread", {"tasks": []}, "differ.$"),
+        ("interval_of_spread", {"tasks": ["a", "b"]}, "differ: a, b.$"),
+        ("places", {"pairs": [3, 1200]}, "over 3 or 1,200 pairs"),
+    ],
+)
+def test_a_note_shows_its_values(code: str, values: dict[str, Any], shown: str) -> None:
+    assert re.search(shown, note(code, **values).text)
+
+
+@pytest.mark.parametrize(
+    ("n", "codes"), [(4, ["unparsed", "mostly_unparsed"]), (5, ["unparsed"]), (10, ["unparsed"]), (11, [])]
+)
+def test_from_a_tenth_of_the_replies_on_the_unparsed_ones_are_noted(n: int, codes: list[str]) -> None:
+    result = TaskResult.model_construct(scores={"accuracy": 0.5, "n": n, "extraction": {"unmatched": 1 / n}})
+    found = [each for each in (*score_notes(result.scores), unparsed_note(result)) if each]
+    assert [(each.code, each.values["unparsed"], each.values["of"]) for each in found] == [
+        (code, 1, n) for code in codes
+    ]
+    texts = TaskResult.model_construct(scores={"mean": 1.0, "n": n, "outcomes": {"cut_off": 1 / n}})
+    assert list(score_notes(texts.scores)) == [] and (unparsed_note(texts) is None) == (n > 4)
 
 
 @pytest.mark.parametrize(
     ("interval", "is_above"),
-    [([0.51, 0.7], True), ([0.4, 0.6], False), ([0.1, 0.3], False), ([math.nan] * 2, None), (None, None)],
+    [([0.51, 0.7], True), ([0.5, 0.6], False), ([0.1, 0.3], False), ([math.nan] * 2, None), (None, None)],
 )
 def test_a_score_is_above_chance_if_its_interval_is(interval: list[float] | None, is_above: bool | None) -> None:
     scores = {"accuracy": 0.5, "accuracy_ci95": interval, "random_guess": 0.5, "n": 40}
@@ -143,5 +197,5 @@ MODEL = {"name": "no/such-model", "served": ["tiny-f32.gguf"]}
     ids=str,
 )
 def test_names_that_were_neither_requested_nor_confirmed_are_noted(settings, expected):
-    assert [(note.code, note.values["served"]) for note in served_notes(settings)] == expected
+    assert [(each.code, each.values["served"]) for each in served_notes(settings)] == expected
     assert unconfirmed_names(settings) == [name for code, names in expected if code == "served" for name in names]
