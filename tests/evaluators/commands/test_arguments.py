@@ -25,6 +25,17 @@ def test_help_lists_every_rare_option_with_its_meaning():
 GIVEN = ("q_bench/perception", "--mini", "--seed", 3, "--set", "shuffle_seed=7", "--set", "prompt=answer-mark")
 
 
+LEAST = {("run", option): 1 for option in ("--batch-size", "--max-new-tokens", "--concurrency", "--repeats", "--limit")}
+LEAST |= {("run", "--temperature"): 0, ("compare", "--seed"): 0, ("plan", "--seed"): 0, ("report", "--samples"): 0}
+
+
+@pytest.mark.parametrize(("command", "option"), LEAST, ids=str)
+def test_numbers_have_a_least_value(command, option):
+    least = LEAST[command, option]
+    shown = invoke(command, "x", option, least - 1, columns=200, code=2).output
+    assert option in shown and f"greater than or equal to {least} " in shown
+
+
 def test_a_run_can_be_repeated(tmp_path):
     sampled = ("--temperature", 0.7, "--model-arg", "sampling_seed=5", "--model-arg", "top_p=0.9")
     invoke("run", *GIVEN, *sampled, "--sample", 8, "--no-store", "--out", tmp_path / "first", code=0)
@@ -56,15 +67,18 @@ def test_results_that_no_run_wrote_cannot_be_repeated(tmp_path):
 
 
 def test_values_are_json_and_else_text():
-    given = ["rounds=3", "blind=true", "shuffle_seed=null", "prompt=answer-mark", "words=a=b", "empty="]
-    assert parse_pairs("--set", given) == {
-        "rounds": 3,
-        "blind": True,
-        "shuffle_seed": None,
+    parsed = {"rounds=3": 3, "blind=true": True, "shuffle_seed=null": None}
+    # What cannot be written as JSON again, or is too deep to be read, is text.
+    texts = {
         "prompt": "answer-mark",
         "words": "a=b",
         "empty": "",
+        "nan": "NaN",
+        "half": r'"\ud800"',
+        "deep": "[" * 10**5,
     }
+    found = parse_pairs("--set", [*parsed, *(f"{name}={text}" for name, text in texts.items())])
+    assert found == {given.partition("=")[0]: value for given, value in parsed.items()} | texts
 
 
 @pytest.mark.parametrize("given", [["rounds"], ["rounds=1", "rounds=2"]])

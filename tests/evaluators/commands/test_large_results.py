@@ -12,10 +12,8 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    groups = {
-        f"kind {number}": {"accuracy": 0.5, "accuracy_ci95": [0.0, 1.0], "random_guess": 0.25, "n": 1}
-        for number in range(60_000)
-    }
+    group = {"accuracy": 0.5, "accuracy_ci95": [0.0, 1.0], "random_guess": 0.25, "n": 1}
+    groups = {f"kind {number}": group for number in range(60_000)}
     rows = [
         answer(f"q{place}", options=["x", "y"], answer="A", choice="AB"[place % 4 > 2], correct=place % 4 < 3)
         for place in range(12)

@@ -40,9 +40,10 @@ def test_build_takes_an_empty_folder_and_refuses_one_that_does_not_exist(tmp_pat
 def test_build_tells_what_it_rejected_and_replaced_and_ends_with_one(tmp_path):
     hand_in(tmp_path / "in", "a", [result_on(PERCEPTION, "org/a")])
     hand_in(tmp_path / "in", "b", [result_on(PERCEPTION, "org/a")])
-    hand_in(tmp_path / "in", "bad", [result_on(PERCEPTION, "\x1b[31mred") | {"complete": False}])
+    bad = board_named("aes_bench/perception")
+    hand_in(tmp_path / "in", "bad", [result_on(bad, "\x1b[31mred") | {"complete": False}])
     done = build(tmp_path / "in", "--out", tmp_path / "space", "--outcome", tmp_path / "why.json", code=1)
-    assert "rejected bad, q_bench/perception on llvisionqa:" in done.output
+    assert "rejected bad, aes_bench/perception on aesbench:" in done.output
     assert "incomplete: the scores are based on fewer requests" in done.output
     assert "replaced a, q_bench/perception, org/a: by b" in done.output
     assert "\x1b" not in done.output

@@ -57,7 +57,7 @@ def test_the_second_runs_if_a_task_of_the_first_fails(http, tmp_path, monkeypatc
     server = ("--mini", "--limit", 4, "--base-url", http.url_for("/v1"), "--no-store", "--out", tmp_path / "out")
     done = invoke("run", "q_bench/perception", *models("a", "b", "c"), *server, code=1)
     assert [len(read_results(tmp_path / "out" / name).tasks) for name in "abc"] == [0, 1, 1]
-    assert "A: b; B: c" in done.stdout
+    assert "A: b; B: c" in done.stdout and "Model 1 of 3: a" in done.stderr and "Model 3 of 3: c" in done.stderr
     done = invoke("run", "q_bench/perception", *models("a", "b"), *server, code=1)
     assert "The models cannot be compared: fewer than two models have results" in done.stdout
 

@@ -76,10 +76,8 @@ def test_it_gets_its_board(entries: Path, tmp_path: Path) -> None:
     assert (listed["benchmark"], listed["title"], listed["models"]) == ("my_photos", "", 2)
     board = json.loads((tmp_path / "space" / listed["file"]).read_text())
     assert (board["items"], board["file"], board["columns"][0]["label"]) == (N_PHOTOS, FILES[0], "SRCC")
-    assert [(row["model"], row["rank"], row["release"]) for row in board["rows"]] == [
-        ("me/model", 1, True),
-        ("them/model", 1, True),
-    ]
+    rows = [(row["model"], row["rank"], row["release"]) for row in board["rows"]]
+    assert rows == [("me/model", 1, True), ("them/model", 1, True)]
     overview = json.loads((tmp_path / "space" / "results" / "overview.json").read_text())
     assert [one["board"] for one in overview["columns"]] == ["my_photos"]
 

@@ -35,6 +35,7 @@ def test_info_says_where_it_is_what_it_holds_and_that_it_is_whole():
         (["--older-than", "5"], ["a/b: 112 answers removed", "112 answers removed"], 189),
         (["--older-than", "5", "--model", "c"], ["0 answers removed"], 301),
         (["--older-than", "20"], ["0 answers removed"], 301),
+        (["--unreadable"], ["unreadable: 0 answers removed", "0 answers removed"], 301),
         (["--all"], ["a/b: 300 answers removed", "c: 1 answer removed", "301 answers removed"], 0),
     ],
 )
@@ -52,8 +53,9 @@ def test_prune_says_what_it_removed(options, removed, left):
     [
         ([], "choose what to remove"),
         (["--all", "--model", "c"], "choose what to remove"),
+        (["--all", "--unreadable"], "choose what to remove"),
         (["--model", "a/c"], "unknown model 'a/c' in the response store; did you mean 'a/b'?"),
-        (["--older-than", "-1"], "--older-than"),
+        (["--older-than", "-1"], "greater than or equal to 0 "),
     ],
 )
 def test_prune_removes_nothing_that_is_not_named(options, message):

@@ -30,6 +30,7 @@ def test_two_runs_tell_how_often_they_differ(tmp_path: Path) -> None:
     both = folders(tmp_path, choices(FIRST), choices(SECOND))
     with pytest.raises(DataError, match=r"two shares cannot differ by 1.5; the largest --difference is 1"):
         plan_runs(both, goal=Goal(-1.5))
+    assert plan_runs(both, goal=Goal(-1.0))[0][0].difference == -1.0
     (plan,) = plan_runs(both)[0]
     assert (plan.n, plan.units, plan.at, plan.key) == (100, 100, 100, "accuracy")
     assert plan.difference == pytest.approx(0.1)
@@ -46,16 +47,16 @@ def test_two_runs_tell_how_often_they_differ(tmp_path: Path) -> None:
 
 
 def test_a_plan_for_several_models_uses_the_level_of_their_pairs(tmp_path: Path) -> None:
-    """Of ten pairs, one differs: simulated with Holm's adjustment."""
-    both = folders(tmp_path, choices(FIRST), choices(SECOND))
-    (plan,) = plan_runs(both, goal=Goal(0.05, models=5))[0]
+    """Of six pairs, one differs: simulated with Holm's adjustment."""
+    both, level = folders(tmp_path, choices(FIRST), choices(SECOND)), 0.05 / 6
+    (plan,) = plan_runs(both, goal=Goal(0.05, models=4))[0]
     assert plan.needed is not None
-    assert mcnemar_power(0.05, 0.1, plan.needed, 0.005) >= 0.8 > mcnemar_power(0.05, 0.1, plan.needed - 1, 0.005)
+    assert mcnemar_power(0.05, 0.1, plan.needed, level) >= 0.8 > mcnemar_power(0.05, 0.1, plan.needed - 1, level)
     rng, detected = np.random.default_rng(0), 0
     for _ in range(500):
         discordant = rng.binomial(plan.needed, 0.1)
         real = binomtest(rng.binomial(discordant, 0.75), discordant).pvalue
-        detected += holm([real, *rng.random(9)])[0] < 0.05
+        detected += holm([real, *rng.random(5)])[0] < 0.05
     assert 0.76 <= detected / 500 <= 0.87
 
 
@@ -66,11 +67,14 @@ def test_observed_differences_are_said_to_be_uncertain(tmp_path: Path) -> None:
     assert "over 10,000,000" in invoke("plan", *close, "--difference", "0.00001", columns=140, code=0).output
 
 
-def test_of_one_run_another_is_supposed_that_is_right_independently(tmp_path: Path) -> None:
-    (plan,) = plan_runs(folders(tmp_path, choices(FIRST)), goal=Goal(-0.1))[0]
-    discordant = 0.9 * 0.2 + 0.1 * 0.8
-    assert plan.power == pytest.approx(mcnemar_power(0.1, discordant, 100))
-    assert plan.difference == -0.1
+@pytest.mark.parametrize(("difference", "other"), [(-0.1, 0.8), (0.1, 1.0), (0.2, 0.7), (-0.9, 0.0), (0.9, 0.0)])
+def test_of_one_run_another_is_supposed_that_is_right_independently(
+    tmp_path: Path, difference: float, other: float
+) -> None:
+    (plan,) = plan_runs(folders(tmp_path, choices(FIRST)), goal=Goal(difference))[0]
+    discordant = 0.9 * (1 - other) + 0.1 * other
+    assert plan.power == pytest.approx(mcnemar_power(abs(difference), discordant, 100))
+    assert plan.difference == difference
 
 
 def test_questions_about_one_image_count_for_less(tmp_path: Path) -> None:
@@ -82,6 +86,10 @@ def test_questions_about_one_image_count_for_less(tmp_path: Path) -> None:
     # All four answers about an image are alike, so that four times as many are needed as of one each.
     assert plan.needed is not None and of_images.needed is not None
     assert plan.needed / of_images.needed == pytest.approx(4, rel=0.1)
+    # Equal runs do not show how alike these are, so they count as entirely alike.
+    both = folders(tmp_path / "equal", runs[0], runs[0]), folders(tmp_path / "equal apart", alone[0], alone[0])
+    (equal,), (apart,) = (plan_runs(folders, goal=Goal(0.1))[0] for folders in both)
+    assert equal.needed / apart.needed == pytest.approx(4, rel=0.1)
 
 
 def clustered(marks: str, sizes: Sequence[int]) -> Any:
@@ -105,6 +113,7 @@ def test_clusters_of_different_sizes_count_as_in_a_comparison(tmp_path: Path) ->
     assert "the 100 items share images or clusters, which count as 6 of equal size; the plan assumes" in done.output
     (few,) = plan_runs([tmp_path / "0", tmp_path / "1"], goal=Goal(0.1, 50))[0]
     assert few.power == 0, "fewer than three clusters have no test"
+    assert plan_runs([tmp_path / "0", tmp_path / "1"], goal=Goal(0.1, 60))[0][0].power > 0
 
 
 def test_pairs_count_their_images_as_in_a_comparison(tmp_path: Path) -> None:
@@ -137,6 +146,9 @@ def test_judged_texts(tmp_path: Path) -> None:
     gaps = np.sum(first, axis=(1, 2)) - np.sum(second, axis=(1, 2))
     expected = (1.96 + 0.8416) ** 2 * gaps.var() / 0.5**2
     assert plan.key == "sum" and plan.needed == pytest.approx(expected, rel=0.1)
+    (of_one,) = plan_runs([tmp_path / "0"], goal=Goal(0.5))[0]
+    expected = (1.96 + 0.8416) ** 2 * 2 * np.sum(first, axis=(1, 2)).var() / 0.5**2
+    assert of_one.needed == pytest.approx(expected, rel=0.1), "two independent models"
 
 
 @pytest.mark.parametrize(
@@ -158,11 +170,16 @@ def test_bad_input(tmp_path: Path, arguments: dict[str, Any], message: str) -> N
 
 
 def test_what_is_supposed_of_one_run_is_said(tmp_path: Path) -> None:
-    one, other = map(str, folders(tmp_path, choices(FIRST), choices(FIRST)))
+    one, other = map(str, folders(tmp_path, choices(FIRST), choices(SECOND)))
     depends = "for percentages, 'detectable' depends on it"
-    assert depends in invoke("plan", one, "--difference", "0.05", columns=300, code=0).output
-    shown = invoke("plan", one, other, "--difference", "0.05", "--n", "500", columns=300, code=0).output
-    assert depends not in shown and "5.00 %" in shown and " 500 " in shown and "q_bench/perception" in shown
+    shown = invoke("plan", one, "--difference", "0.05", "--models", 3, columns=300, code=0).output
+    assert depends in shown and "3 pairs of 3 models" in shown
+    goal = ("--difference", "-0.05", "--n", 300, "--power", 0.9, "--models", 4)
+    shown = invoke("plan", one, other, *goal, columns=300, code=0).output
+    assert depends not in shown and "share images" not in shown and "6 pairs of 4 models" in shown
+    (row,) = (line.split() for line in shown.splitlines() if "  accuracy " in line)
+    assert row == ["accuracy", "300", "6.98", "%", "5.00", "%", "50", "%", "615"]
+    assert shown.count("power 90 %") == 2 and "q_bench/perception" in shown
 
 
 def test_a_score_that_never_varies_gives_no_plan(tmp_path: Path) -> None:
@@ -183,26 +200,20 @@ def test_tasks_that_are_not_planned_say_why(tmp_path: Path) -> None:
     )
     plans, passed_over = plan_runs([first, second])
     assert [plan.task for plan in plans] == ["q_bench/perception"]
-    assert [(one.title, one.reason.partition(": ")[2] or one.reason) for one in passed_over] == [
-        (
-            "q_bench/perception on llvisionqa (test)",
-            "it has no headline score, for example because the answers are private",
-        ),
-        ("q_bench/assessment on average (test)", "it is an average over datasets, which are compared separately"),
-        ("q_bench/perception_pairs on llvisionqa (dev)", "missing in acme/vlm (b)"),
-    ]
+    unscored, averaged, missing = (f"{task.title}: {task.reason}" for task in passed_over)
+    assert unscored.startswith("q_bench/perception on llvisionqa (test): ") and "the answers are private" in unscored
+    assert averaged.startswith("q_bench/assessment on average (test): it is an average over datasets")
+    assert missing == "q_bench/perception_pairs on llvisionqa (dev): missing in acme/vlm (b)"
     done = invoke("plan", first, second, columns=300, code=0)
     assert done.output.count("not planned: ") == 3
 
 
 def test_settings_of_two_runs_must_agree_as_in_a_comparison(tmp_path: Path) -> None:
-    both = folders(tmp_path, choices(FIRST), choices(SECOND, settings={"prompt_id": "another/1"}))
-    with pytest.raises(
-        DataError, match=r"prompt_id is 'q_bench_a1/2' in A and 'another/1' in B; to plan anyway, use --allow"
-    ):
+    both = folders(tmp_path, choices("10"), choices("00", settings={"prompt_id": "another/1"}))
+    with pytest.raises(DataError, match="prompt_id is 'q_bench_a1/2' in A and 'another/1' in B; to plan anyway"):
         plan_runs(both)
     (plan,) = plan_runs(both, allowed=["prompt_id"])[0]
-    assert plan.n == 100
+    assert plan.n == 2
 
 
 def test_a_difference_that_one_task_cannot_have_stops_no_other(tmp_path: Path) -> None:

@@ -35,11 +35,8 @@ def three(tmp_path: Path) -> list[Path]:
 def test_runs_share_a_place_unless_a_test_tells_them_apart(three: list[Path]) -> None:
     found = compare_many(read_runs(three))
     (ranking,) = found.rankings
-    assert [(run.run, run.place, run.score) for run in ranking.runs] == [
-        ("good", 1, 0.9),
-        ("also", 1, 0.88),
-        ("poor", 3, 0.4),
-    ]
+    places = [(run.run, run.place, run.score) for run in ranking.runs]
+    assert places == [("good", 1, 0.9), ("also", 1, 0.88), ("poor", 3, 0.4)]
     assert (ranking.key, ranking.n) == ("accuracy", 100)
     raw = [stats.binomtest(2, 2).pvalue, stats.binomtest(50, 50).pvalue, stats.binomtest(48, 48).pvalue]
     tests = [test for pair in found.pairs for test in pair.differences]
@@ -71,6 +68,7 @@ def test_places_and_p_values_are_adjusted_over_the_pairs_of_a_score(tmp_path: Pa
         assert [(run.run, run.place) for run in ranking.runs] == [("a", 1), ("b", 2), ("c", 2)]
         assert ranking.tests == 3
     shown = call(*made)
+    assert " 1 a " in shown and " 2= b " in shown and " 2= c " in shown
     assert "unless a paired test finds a difference (p < 0.05, Holm-adjusted over 3 pairs)" in shown
     assert "p (Holm): Holm-adjusted over the 3 pairs of runs, for each score by itself" in shown
     assert "p: each score by itself" in call(*made[:2])
@@ -84,7 +82,7 @@ def test_why_a_task_has_no_ranking(tmp_path: Path) -> None:
             choices("1100", model=name, dataset="own", first=8 if name == "c" else 0),
             choices("1100" if name != "c" else "110", model=name, dataset="part"),
             average.model_copy(update={"model": name, "scores": {"srcc": 0.5}}),
-            *([choices("1100", model=name, dataset="alone")] if name != "c" else []),
+            *([choices("1100", model=name, dataset="alone")] if name == "b" else []),
         ]
 
     made = [write(tmp_path / name, whole(name)) for name in "abc"]
@@ -94,11 +92,13 @@ def test_why_a_task_has_no_ranking(tmp_path: Path) -> None:
         place.format("own"): "not all runs can be compared: a with c, b with c",
         place.format("part"): "the runs have different items, so their scores cannot be ranked",
         "q_bench/assessment on average (test)": "it is an average over datasets, which are compared separately",
-        place.format("alone"): "missing in c",
+        place.format("alone"): "missing in a and c",
     }
+    assert [bool(pair.only_in_one) for pair in found.pairs] == [True, False, True]
     assert [one.title for one in found.rankings] == [place.format("llvisionqa")]
     shown = call(*made, "--common", code=1)
-    assert f"not ranked: {place.format('alone')}: missing in c" in shown
+    assert f"not ranked: {place.format('alone')}: missing in a and c" in shown
+    assert f"b with c: only in one run: {place.format('alone')}" in shown
 
 
 def paired(scores: dict[str, float], **fields: Any) -> Any:
@@ -118,10 +118,8 @@ def paired(scores: dict[str, float], **fields: Any) -> Any:
     ]
     made = {"accuracy_all": 0.5, "srcc": 0.5, "plcc": 0.5, "scores": scores}
     made |= {"n_images": len(scores), "n_pairs": len(rows)}
-    settings = {"protocol": "paired_comparison"}
-    return evaluated(
-        "two_afc/coarse", "two_afc", "test", **{"items": rows, "scores": made, "settings": settings, **fields}
-    )
+    values = {"items": rows, "scores": made, "settings": {"protocol": "paired_comparison"}}
+    return evaluated("two_afc/coarse", "two_afc", "test", **values | fields)
 
 
 def test_rankings_from_pairs_are_compared_by_their_correlations_on_the_same_resamples(tmp_path: Path) -> None:

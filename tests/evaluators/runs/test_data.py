@@ -40,6 +40,8 @@ def test_a_data_set_of_several_tasks_is_named_once(tmp_path):
     shown = run("run", "aes_bench", *NAMED, "--out", tmp_path / "out")
     assert "1 dataset cannot be downloaded, and --data-dir does not name the folder: aesbench\n" in shown
     assert shown.count("EAPD_release.zip") == 1 and "To run only on the other" not in shown
+    shown = run("run", "q_bench/assessment", "--dataset", "spaq", "--dataset", "live_fb", *NAMED)
+    assert "2 datasets cannot be downloaded, and --data-dir does not name the folder: spaq, live_fb\n" in shown
 
 
 def test_what_is_chosen_can_be_had():
@@ -64,20 +66,15 @@ def test_several_data_sets_may_be_named():
     task_runs = make_task_runs(["q_bench/assessment"], DataRequest(is_mini=True), datasets=["koniq10k", "kadis700k"])
     assert [(one.dataset, one.data.is_mini) for one in task_runs] == [("koniq10k", True), ("kadis700k", True)]
     task_runs = make_task_runs([], datasets=["llvisionqa", "koniq10k"])
-    assert [(one.task.name, one.dataset) for one in task_runs] == [
-        ("q_bench/perception", "llvisionqa"),
-        ("q_bench/assessment", "koniq10k"),
-    ]
+    chosen = {task_run.task.name: task_run.dataset for task_run in task_runs}
+    assert chosen == {"q_bench/perception": "llvisionqa", "q_bench/assessment": "koniq10k"}
 
 
 def test_a_folder_is_never_taken_for_synthetic_data():
-    task_runs = make_task_runs(
-        ["q_bench/assessment", "q_bench/perception"], DataRequest(is_mini=True), data_dirs=["koniq10k=x"]
-    )
-    assert [(one.dataset, one.data.data_dir, one.data.is_mini) for one in task_runs] == [
-        ("koniq10k", "x", False),
-        ("llvisionqa", None, True),
-    ]
+    names = ["q_bench/assessment", "q_bench/perception"]
+    task_runs = make_task_runs(names, DataRequest(is_mini=True), data_dirs=["koniq10k=x"])
+    data = [(task_run.dataset, task_run.data.data_dir, task_run.data.is_mini) for task_run in task_runs]
+    assert data == [("koniq10k", "x", False), ("llvisionqa", None, True)]
 
 
 @pytest.mark.parametrize("command", [("run", *NAMED), ("run",), ("score", "--predictions", "answers.jsonl")], ids=str)

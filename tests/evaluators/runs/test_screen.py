@@ -12,10 +12,11 @@ from eyechart.evaluators.runs.screen import RunProgress, print_screen
 from eyechart.metrics.scoring.choices.replies import UNREAD
 from tests.evaluators.finished_runs import ACCURACY, evaluated, item
 
-ONE = note("task", note="One.")
+ONE, ALL = note("task", note="One."), note("task", note="All.")
 AT_CHANCE = ACCURACY | {"accuracy_ci95": [0.2, 0.6]}
+EMPATHY = evaluated("aes_bench/empathy", scores=AT_CHANCE)
 WITHOUT_INTERVAL = {key: value for key, value in ACCURACY.items() if key != "accuracy_ci95"}
-NAMES = ["koniq10k", "spaq", "live_fb", "live_itw"]
+NAMES = ["koniq10k", "agiqa3k"]
 
 
 def screen(evaluations, failed=(), width=80):
@@ -40,22 +41,13 @@ def test_a_headline_has_value_interval_chance_best_in_the_paper_and_n():
     [
         ([evaluated()], ["Better than chance: q_bench/perception."]),
         ([evaluated(scores=AT_CHANCE)], ["Not better than chance: q_bench/perception."]),
+        ([evaluated(scores=AT_CHANCE), EMPATHY], ["Not better than chance: q_bench/perception, aes_bench/empathy."]),
+        ([evaluated(dataset=name) for name in NAMES], ["Better than chance: all 2 scores with a chance level."]),
         (
-            [evaluated(scores=AT_CHANCE), evaluated("aes_bench/empathy", scores=AT_CHANCE)],
-            ["Not better than chance: q_bench/perception, aes_bench/empathy."],
-        ),
-        (
-            [evaluated(dataset="spaq"), evaluated(dataset="koniq10k")],
-            ["Better than chance: all 2 scores with a chance level."],
-        ),
-        (
-            [evaluated(), evaluated("aes_bench/empathy", scores=AT_CHANCE), evaluated("own", scores=WITHOUT_INTERVAL)],
+            [evaluated(), EMPATHY, evaluated("own", scores=WITHOUT_INTERVAL)],
             ["Better than chance: 1 of 2 scores with a chance level. Not better:", "  aes_bench/empathy."],
         ),
-        (
-            [*(evaluated(dataset=name) for name in NAMES), evaluated(dataset="average")],
-            ["Better than chance: q_bench/perception."],
-        ),
+        ([evaluated(dataset=name) for name in (*NAMES, "average")], ["Better than chance: q_bench/perception."]),
         ([evaluated(scores=None), evaluated(scores=WITHOUT_INTERVAL)], []),
     ],
 )
@@ -66,9 +58,9 @@ def test_the_verdict_counts_scores_with_interval_and_chance_level(evaluations, e
 
 
 def test_an_average_stands_for_its_datasets_and_datasets_without_one_are_named():
-    average = screen([*(evaluated(dataset=name) for name in NAMES), evaluated(dataset="average")])
-    assert sum(line.startswith("q_bench/perception") for line in average) == 1
-    assert sum("q_bench/perception on " in line for line in screen([evaluated(dataset=name) for name in NAMES])) == 4
+    average = screen([evaluated(dataset=name) for name in (*NAMES, "average")])
+    assert [line.split()[0] for line in average[3:6]] == ["q_bench/perception", *NAMES]
+    assert sum("q_bench/perception on " in line for line in screen([evaluated(dataset=name) for name in NAMES])) == 2
 
 
 STEPS = dict.fromkeys(("exact", "declared", "judge", "random", *UNREAD), 0.0)
@@ -89,25 +81,29 @@ def test_too_many_unparsed_replies_come_first_and_withhold_the_verdict(unmatched
 
 
 def test_a_note_about_some_tasks_has_a_mark_at_each_of_them():
-    lines = screen([evaluated(notes=[ONE]), evaluated("mmbench/en", "mmbench"), evaluated("own", notes=[ONE])])
-    assert "¹ One." in lines
-    assert [line.split()[0] for line in lines if "¹" in line] == ["q_bench/perception¹", "own¹", "¹"]
+    both, other = evaluated(notes=[ONE, ALL]), evaluated("mmbench/en", "mmbench", notes=[ALL])
+    for results, marked in (([both, other], []), ([both, other, evaluated("own", notes=[ONE, ALL])], ["own¹"])):
+        lines = screen(results)
+        assert "¹ One." in lines and "All." in lines
+        assert [line.split()[0] for line in lines if "¹" in line] == ["q_bench/perception¹", *marked, "¹"]
 
 
-def test_at_most_five_lines_of_notes_and_none_breaks_a_word():
-    caveats = [
-        note("task", note=f"Finding {number}, with a text that is too long for a single line of eighty columns, by far")
-        for number in range(4)
-    ]
+@pytest.mark.parametrize(("lengths", "more"), [("llll", 2), ("lll", 1), ("lls", 0), ("llss", 2), ("sssss", 0)])
+def test_at_most_five_lines_of_notes_and_none_breaks_a_word(lengths, more):
+    rest = {"s": "", "l": ", with a text that is too long for a single line of eighty columns, by far"}
+    caveats = [note("task", note=f"Finding {number}{rest[length]}") for number, length in enumerate(lengths)]
     lines = screen([evaluated(notes=caveats)])
-    assert len(lines) <= 13 and "2 more notes are in the report; --verbose prints them." in lines
+    assert sum(line.startswith("Finding") for line in lines) == len(lengths) - more
+    assert any(line.startswith(f"{more} more notes") for line in lines) == bool(more)
     assert all(len(line) <= 80 for line in lines)
 
 
 def test_a_single_task_shows_at_most_fifteen_parts():
-    parts = {f"part {number}": ACCURACY | {"n": 9} for number in range(40)}
-    lines = screen([evaluated(scores=ACCURACY | {"by_concern": parts})])
-    assert sum(line.startswith("  part") for line in lines) == 14 and "  26 more in the report" in lines
+    for count, shown in ((15, 15), (16, 14), (40, 14)):
+        parts = {f"part {number}": ACCURACY | {"n": 9} for number in range(count)}
+        lines = screen([evaluated(scores=ACCURACY | {"by_concern": parts})])
+        assert sum(line.startswith("  part") for line in lines) == shown
+        assert (f"  {count - shown} more in the report" in lines) == (shown < count)
     both = screen([evaluated(scores=ACCURACY | {"by_concern": parts}), evaluated("mmbench/en", "mmbench")])
     assert not any(line.startswith("  part") for line in both)
 
@@ -117,11 +113,17 @@ def test_a_long_name_is_folded_and_a_failed_task_says_so():
     lines = screen([evaluated(name), evaluated()], [FailedTask(task="mmbench/en", dataset="mmbench", error="x")])
     assert name in "".join(line.split()[0] for line in lines if line) and all(len(line) <= 80 for line in lines)
     assert any(re.match("mmbench/en +failed, see above$", line) for line in lines)
+    # Only names are folded.
+    assert any("75.00 %" in line for line in screen([evaluated(name)], width=52))
 
 
 def test_a_task_without_score_counts_its_items():
-    lines = screen([evaluated(scores=None, items=[item("1"), item("2")])])
-    assert any("no score" in line and line.endswith(" 2") for line in lines)
+    two = {"scores": None, "items": [item("1"), item("2")]}
+    timings = {"model_seconds": 1.25, "answers_from_store": 1}
+    for fields, answers in ((two, ["2", "0.0"]), (two | {"timings": timings}, ["2", "1.2", "1"])):
+        lines = screen([evaluated(**fields)])
+        assert any("no score" in line and line.endswith(" 2") for line in lines)
+        assert re.findall(r"\d[\d.]*", lines[-1].rstrip(".")) == answers
 
 
 def test_ratings_that_cannot_be_parsed_come_first_although_there_is_no_score():
@@ -136,21 +138,25 @@ def test_without_a_terminal_there_is_a_line_a_minute_with_the_time_left_over_all
     assert progress.total == 600
     with progress:
         progress.begin(0, "a")
-        for seconds, done in ((30, 20), (60, 50), (90, 70), (120, 100)):
+        for seconds, done in ((59, 20), (60, 50), (119, 70), (120, 100)):
             now[0] = float(seconds)
             progress.answered(done, 100)
         progress.begin(1, "b")
-        now[0] = 180.0
+        now[0] = 36_000.0
         progress.answered(20, 20)
-    # 50 of 600 answers took a minute, 100 two, and 120 of the 420 that are expected then three.
+        progress.begin(2, "c")
+        now[0] = 36_060.0
+        progress.answered(300, 300)
+    # 50 of 600 answers took a minute, 100 two, and 120 of the 420 that are expected then ten hours.
     assert to.getvalue().splitlines() == [
         "a: 50 of 600 answers of all tasks, about 11 min left",
         "a: 100 of 600 answers of all tasks, about 10 min left",
-        "b: 120 of 420 answers of all tasks, about 8 min left",
+        "b: 120 of 420 answers of all tasks, about 1,500 min left",
+        "c: 420 of 420 answers of all tasks, less than a minute left",
     ]
 
 
 def test_a_failed_task_is_no_longer_expected():
     progress = RunProgress(Console(file=io.StringIO()), [100, 300])
     progress.begin(1, "b")
-    assert progress.total == 300
+    assert progress.total == 300 and RunProgress(Console(file=io.StringIO()), [None]).total == 0

@@ -19,14 +19,8 @@ def printed(something):
 
 
 ONE = note("task", note="One.")
-JUDGED = {
-    "mean_score": 3.25,
-    "mean_score_ci95": [3.0, 3.5],
-    "exact_match": 0.5,
-    "n": 12,
-    "n_scored": 12,
-    "judge": "lexical",
-}
+JUDGED = {"mean_score": 3.25, "mean_score_ci95": [3.0, 3.5], "exact_match": 0.5}
+JUDGED |= {"n": 12, "n_scored": 12, "judge": "lexical"}
 
 
 def test_scores_that_an_option_asks_for_are_shown_and_other_ways_named():
@@ -43,6 +37,10 @@ def test_scores_that_an_option_asks_for_are_shown_and_other_ways_named():
 
 OFFICIAL = "llvisionqa (dev, {} official items)"
 EN, MOS = {"task": "mmbench/en", "dataset": "mmbench"}, {"task": "two_afc/fine_mos", "dataset": "two_afc"}
+
+
+AVERAGED = {"task": "q_bench/assessment", "dataset": "average", "split": "test"}
+EARLIER = {"scores": {"circular_accuracy": 0.5, "n_questions": 1176}}
 
 
 def items(n, **settings):
@@ -62,10 +60,7 @@ def items(n, **settings):
         ({"data": {"is_mini": True}}, "llvisionqa (dev, synthetic)"),
         ({"data": {"source": "given"}}, "llvisionqa (dev)"),
         ({"dataset": "own data"}, "own data (dev)"),
-        (
-            EN | {"data": {"config": "en"}, "scores": {"circular_accuracy": 0.5, "n_questions": 1176}},
-            "mmbench (dev, all 1,176 official items of an earlier release)",
-        ),
+        (EN | {"data": {"config": "en"}} | EARLIER, "mmbench (dev, all 1,176 official items of an earlier release)"),
         (EN | {"task": "mmbench/en_v11", "data": {"config": "en_v11"}}, "mmbench (dev)"),
         (
             MOS
@@ -73,11 +68,7 @@ def items(n, **settings):
             | {"scores": {"accuracy_all": 0.5, "n_pairs": 96}},
             "two_afc (test, all 96 official items)",
         ),
-        (
-            items(24, databases=["koniq10k", "live_itw"])
-            | {"task": "q_bench/assessment", "dataset": "average", "split": "test"},
-            "average (test, 24 of 11,242 official items)",
-        ),
+        (items(24, databases=["koniq10k", "live_itw"]) | AVERAGED, "average (test, 24 of 11,242 official items)"),
     ],
     ids=lambda given: given if isinstance(given, str) else "",
 )
@@ -117,6 +108,12 @@ def test_the_agreement_with_human_letters_is_told():
     agreement = {"all": {"agreement": 0.875, "n": 16}, "after_exact": None, "unused": 2}
     below = note_lines([evaluated("mmbench/en", "mmbench", diagnostics={"extractor_agreement": agreement})])
     assert "mmbench/en: The parsed letter agrees with the human label in 87.50 % of 16 replies." in below
+
+
+def test_incomplete_results_come_first_then_synthetic_data():
+    notes = [note("few_decide"), ONE, note("incomplete")]
+    lines = note_lines([evaluated(notes=notes, data={"is_mini": True})])
+    assert [line.split()[1] for line in lines] == ["The", "Synthetic", "A", "One."]
 
 
 def test_tasks_share_a_note_and_warnings_are_listed():

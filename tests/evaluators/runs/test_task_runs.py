@@ -11,6 +11,7 @@ from eyechart.evaluators.evaluation.options import RunOptions
 from eyechart.evaluators.runs.task_runs import make_task_runs
 from eyechart.evaluators.tasks import TASKS
 
+TWO = ["q_bench/perception", "mmbench/en"]
 PAIRS = Path(__file__).parents[3] / "docs/examples/pairs.yaml"
 
 
@@ -89,6 +90,10 @@ def test_a_task_runs_once_on_the_same_data(tmp_path):
         ([], {"options": RunOptions({"temperature": -1.0})}, "temperature: .*greater than 0"),
         (["q_bench/assessment"], {"options": RunOptions({"max_new_tokens": 4})}, "max_new_tokens=4 has no effect"),
         ([str(PAIRS)], {"request": DataRequest(options={"version": 1})}, "your own data, which have no settings"),
+        (TWO, {"request": DataRequest(options={"version": 1})}, "several: llvisionqa, mmbench"),
+        (TWO, {"data_dirs": ["nowhere"]}, "--data-dir nowhere does not exist, and does not say which dataset"),
+        (TWO, {"data_dirs": ["."]}, "--data-dir . does not say which dataset it is.*one of: llvisionqa, mmbench"),
+        (TWO, {"datasets": ["mmbench"]}, "q_bench/perception"),
         ([str(PAIRS)], {"options": RunOptions(as_published=True)}, "as_published is only for tasks from papers"),
     ],
 )
