@@ -3,16 +3,7 @@
 import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import (
-    CLIPVisionConfig,
-    LlamaConfig,
-    LlavaOnevisionProcessor,
-    PreTrainedModel,
-    PreTrainedTokenizerFast,
-    ProcessorMixin,
-    Qwen2VLProcessor,
-    SiglipVisionConfig,
-)
+from transformers import CLIPVisionConfig, LlamaConfig, PreTrainedModel, PreTrainedTokenizerFast, ProcessorMixin
 from transformers.models.gemma3.image_processing_pil_gemma3 import Gemma3ImageProcessorPil
 from transformers.models.idefics3.image_processing_pil_idefics3 import Idefics3ImageProcessorPil
 from transformers.models.llava.image_processing_pil_llava import LlavaImageProcessorPil
@@ -24,6 +15,8 @@ SIDE = 32
 PATCH = 8
 WIDTH = 48
 WIDE = {"initializer_range": 0.1}
+SIZES = {"hidden_size": WIDTH, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+VISION = {**SIZES, "image_size": SIDE, "patch_size": PATCH}
 TEXTS = [
     "USER: What distortion degrades the quality of the image, noise or blur?\nASSISTANT: A. B. C. D.",
     "USER: Rate the quality of the image.\nASSISTANT: The quality of the image is good",
@@ -48,41 +41,17 @@ def tokenizer(special: dict[str, str]) -> PreTrainedTokenizerFast:
     inner = Tokenizer(models.BPE())
     inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     inner.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=500,
-        special_tokens=["<pad>", "</s>", *special.values()],
-        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
-        show_progress=False,
-    )
-    inner.train_from_iterator(TEXTS, trainer)
-    return PreTrainedTokenizerFast(
-        tokenizer_object=inner,
-        pad_token="<pad>",
-        eos_token="</s>",
-        extra_special_tokens=special,
-        clean_up_tokenization_spaces=False,
-    )
+    first = {"special_tokens": ["<pad>", "</s>", *special.values()]}
+    first["initial_alphabet"] = sorted(pre_tokenizers.ByteLevel.alphabet())
+    inner.train_from_iterator(TEXTS, trainers.BpeTrainer(vocab_size=500, show_progress=False, **first))
+    names = {"pad_token": "<pad>", "eos_token": "</s>", "extra_special_tokens": special}
+    return PreTrainedTokenizerFast(tokenizer_object=inner, clean_up_tokenization_spaces=False, **names)
 
 
 def _text(words: PreTrainedTokenizerFast) -> dict[str, object]:
-    return {
-        "vocab_size": len(words),
-        "hidden_size": WIDTH,
-        "intermediate_size": 64,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "max_position_embeddings": 4096,
-        "pad_token_id": words.pad_token_id,
-        "bos_token_id": None,
-        "eos_token_id": words.eos_token_id,
-        **WIDE,
-    }
-
-
-def _vision(side: int = SIDE) -> dict[str, object]:
-    sizes = {"hidden_size": WIDTH, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
-    return {**sizes, "image_size": side, "patch_size": PATCH}
+    ids = {"pad_token_id": words.pad_token_id, "bos_token_id": None, "eos_token_id": words.eos_token_id}
+    more = {"vocab_size": len(words), "num_key_value_heads": 2, "max_position_embeddings": 4096}
+    return {**SIZES, **more, **ids, **WIDE}
 
 
 SQUARE = {"height": SIDE, "width": SIDE}
@@ -96,34 +65,29 @@ def _made(prefix: str, processor: ProcessorMixin, **settings: object) -> tuple[P
     return getattr(transformers, f"{prefix}ForConditionalGeneration")(config), processor
 
 
-def llava() -> tuple[PreTrainedModel, ProcessorMixin]:
-    """LLaVA: every image 16 tokens."""
+def _llava(prefix: str, images: object, **settings: object) -> tuple[PreTrainedModel, ProcessorMixin]:
     words = tokenizer({"image_token": "<image>"})
-    images = LlavaImageProcessorPil(**CROPPED)
+    options = {"chat_template": template("<image>"), **LLAVA}
     return _made(
-        "Llava",
-        transformers.LlavaProcessor(images, words, chat_template=template("<image>"), **LLAVA),
-        vision_config=CLIPVisionConfig(**_vision(), **WIDE),
+        prefix,
+        getattr(transformers, f"{prefix}Processor")(images, words, **options),
+        vision_config=CLIPVisionConfig(**VISION, **WIDE),
         text_config=LlamaConfig(**_text(words)),
         image_token_index=words.convert_tokens_to_ids("<image>"),
         vision_feature_layer=-1,
+        **settings,
     )
+
+
+def llava() -> tuple[PreTrainedModel, ProcessorMixin]:
+    """LLaVA: every image 16 tokens."""
+    return _llava("Llava", LlavaImageProcessorPil(**CROPPED))
 
 
 def llava_next() -> tuple[PreTrainedModel, ProcessorMixin]:
     """LLaVA-NeXT: the number of tokens depends on the image's shape."""
-    words = tokenizer({"image_token": "<image>"})
-    grid = [[SIDE, 2 * SIDE], [2 * SIDE, SIDE], [2 * SIDE, 2 * SIDE]]
-    images = LlavaNextImageProcessorPil(**CROPPED, image_grid_pinpoints=grid)
-    return _made(
-        "LlavaNext",
-        transformers.LlavaNextProcessor(images, words, chat_template=template("<image>"), **LLAVA),
-        vision_config=CLIPVisionConfig(**_vision(), **WIDE),
-        text_config=LlamaConfig(**_text(words)),
-        image_token_index=words.convert_tokens_to_ids("<image>"),
-        image_grid_pinpoints=grid,
-        vision_feature_layer=-1,
-    )
+    grid = {"image_grid_pinpoints": [[SIDE, 2 * SIDE], [2 * SIDE, SIDE], [2 * SIDE, 2 * SIDE]]}
+    return _llava("LlavaNext", LlavaNextImageProcessorPil(**CROPPED, **grid), **grid)
 
 
 def idefics3() -> tuple[PreTrainedModel, ProcessorMixin]:
@@ -136,7 +100,7 @@ def idefics3() -> tuple[PreTrainedModel, ProcessorMixin]:
     return _made(
         "Idefics3",
         transformers.Idefics3Processor(images, words, image_seq_len=4, chat_template=template("<image>")),
-        vision_config={**_vision(), **WIDE},
+        vision_config={**VISION, **WIDE},
         text_config=LlamaConfig(**_text(words)),
         image_token_id=words.convert_tokens_to_ids("<image>"),
         scale_factor=2,
@@ -154,7 +118,7 @@ def gemma3(window: int = 4096) -> tuple[PreTrainedModel, ProcessorMixin]:
         transformers.Gemma3Processor(images, words, image_seq_length=4, chat_template=template("<start>")),
         text_config=transformers.Gemma3TextConfig(**_text(words), head_dim=12, **layers, tie_word_embeddings=False),
         tie_word_embeddings=False,
-        vision_config=SiglipVisionConfig(**_vision()),
+        vision_config=transformers.SiglipVisionConfig(**VISION),
         mm_tokens_per_image=4,
         image_token_index=words.convert_tokens_to_ids("<image_soft_token>"),
         boi_token_index=words.convert_tokens_to_ids("<start>"),
@@ -172,7 +136,7 @@ def llava_onevision() -> tuple[PreTrainedModel, ProcessorMixin]:
     return _made(
         "LlavaOnevision",
         _OnevisionImagesProcessor(images, words, chat_template=template("<image>"), **options),
-        vision_config=SiglipVisionConfig(**_vision()),
+        vision_config=transformers.SiglipVisionConfig(**VISION),
         text_config=LlamaConfig(**_text(words)),
         image_grid_pinpoints=tiles,
         image_token_index=words.convert_tokens_to_ids("<image>"),
@@ -215,11 +179,11 @@ class _WithoutVideos:
         return None if argument is None else super().check_argument_for_proper_class(argument_name, argument)
 
 
-class _Qwen2VLImagesProcessor(_WithoutVideos, Qwen2VLProcessor):
+class _Qwen2VLImagesProcessor(_WithoutVideos, transformers.Qwen2VLProcessor):
     pass
 
 
-class _OnevisionImagesProcessor(_WithoutVideos, LlavaOnevisionProcessor):
+class _OnevisionImagesProcessor(_WithoutVideos, transformers.LlavaOnevisionProcessor):
     pass
 
 

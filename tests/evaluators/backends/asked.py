@@ -1,6 +1,7 @@
 """Requests of every kind, for comparing ways of running them."""
 
 from collections.abc import Sequence
+from itertools import permutations
 
 import numpy as np
 from PIL import Image
@@ -26,26 +27,18 @@ def mixed_requests() -> list[Request]:
             turned = OPTIONS[rotation:] + OPTIONS[:rotation]
             shown = " ".join(f"{letter}. {option}" for letter, option in zip(LETTERS, turned, strict=True))
             text = ("What is it?\n", IMAGE, "\n" + shown + " noise of the image" * (words // 4))
-            asked.append(
-                Request(f"q{number}", text, (pictures[number],), max_new_tokens=6, pass_name=f"rotation:{rotation}")
-            )
-    for first in range(3):
-        for second in range(3):
-            if first != second:
-                shown = (pictures[first], pictures[second])
-                name = f"{first} {second}"
-                asked.append(Request(name, (IMAGE, " and ", IMAGE, " which?"), shown, max_new_tokens=6))
-                asked.append(
-                    Request(
-                        name, ("Is ", IMAGE, " or ", IMAGE, " good?"), shown, words=("good", "poor"), pass_name="a3"
-                    )
-                )
+            options = {"max_new_tokens": 6, "pass_name": f"rotation:{rotation}"}
+            asked.append(Request(f"q{number}", text, (pictures[number],), **options))
+    for first, second in permutations(range(3), 2):
+        name, shown = f"{first} {second}", (pictures[first], pictures[second])
+        asked.append(Request(name, (IMAGE, " and ", IMAGE, " which?"), shown, max_new_tokens=6))
+        which = ("Is ", IMAGE, " or ", IMAGE, " good?")
+        asked.append(Request(name, which, shown, words=("good", "poor"), pass_name="a3"))
     for number, shown in enumerate(pictures):
         rate, prefill = ("Rate ", IMAGE), "The quality of the image is"
         asked.append(Request(f"r{number}", rate, (shown,), prefill=prefill, words=("good", "poor")))
-        asked.append(
-            Request(f"c{number}", rate, (shown,), prefill=prefill, continuations=("good", "fair or poor", "blur"))
-        )
+        texts = ("good", "fair or poor", "blur")
+        asked.append(Request(f"c{number}", rate, (shown,), prefill=prefill, continuations=texts))
     asked.append(Request("text", ("What is noise?",), (), max_new_tokens=6))
     asked.append(Request("text losses", ("What is noise?",), (), continuations=("blur", "noise or blur")))
     return asked

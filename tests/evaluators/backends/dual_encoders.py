@@ -11,11 +11,8 @@ from transformers.models.siglip.image_processing_pil_siglip import SiglipImagePr
 from transformers.models.siglip2.image_processing_pil_siglip2 import Siglip2ImageProcessorPil
 
 from tests.evaluators.backends import architectures
+from tests.evaluators.backends.architectures import PATCH, SIDE, SIZES, VISION
 
-SIDE = 32
-PATCH = 8
-SIZES = {"hidden_size": 48, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
-VISION = {**SIZES, "image_size": SIDE, "patch_size": PATCH}
 CROPPED = CLIPImageProcessorPil(size={"shortest_edge": SIDE}, crop_size={"height": SIDE, "width": SIDE})
 SQUARE = SiglipImageProcessorPil(size={"height": SIDE, "width": SIDE})
 PATCHES = Siglip2ImageProcessorPil(patch_size=PATCH, max_num_patches=16)

@@ -163,10 +163,8 @@ def test_a_chat_template_of_ones_own_is_used_recorded_and_part_of_stored_answers
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        (("'<image>'", "''"), "a placeholder for images"),
-        (("'<image>'", "'<img>'"), "chat_template"),
-        (("part['text']", "''"), "the text of the prompt"),
-        (("{%- endfor -%}", ""), "TemplateSyntaxError"),
+        *((("'<image>'", "''"), "a placeholder for images"), (("'<image>'", "'<img>'"), "chat_template")),
+        *((("part['text']", "''"), "the text of the prompt"), (("{%- endfor -%}", ""), "TemplateSyntaxError")),
     ],
 )
 def test_a_chat_template_that_cannot_be_used_is_refused_before_the_model_answers(tmp_path, change, named):

@@ -177,7 +177,7 @@ def test_a_pipeline_and_a_folder_give_the_same(clip_folder, requests, photograph
     expected = logits(folder, requests)
     for id, values in logits(live, requests).items():
         assert values == pytest.approx(expected[id], abs=1e-4)
-    assert live.name == folder.name == str(clip_folder)
+    assert live.name == folder.name == str(clip_folder) and live.settings()["batch_size"] == 3
     scores = evaluator("q_bench/assessment").compute(pipe, photographs)
     assert scores["n"] == 40 and -1 <= scores["srcc"] <= 1
 

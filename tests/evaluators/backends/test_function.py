@@ -1,6 +1,8 @@
+from dataclasses import replace
+
 import pytest
 
-from eyechart.datasets_scripts.common.errors import DataError, ModelError
+from eyechart.datasets_scripts.common.errors import BadImageError, DataError, ModelError
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.requests.types import Request
 
@@ -16,6 +18,11 @@ def test_half_of_a_character_is_an_error_of_the_item_as_no_file_can_hold_it():
     error = answer(TEXT, "dark \ud83d").error
     assert isinstance(error, DataError) and r"invalid Unicode: 'dark \ud83d'" in str(error)
     assert answer(TEXT, "dark \U0001f600\x00\x1b[2J").text == "dark \U0001f600\x00\x1b[2J"
+
+
+def test_an_image_that_cannot_be_read_is_an_error_of_its_item():
+    unreadable, readable = FunctionBackend(lambda messages: "A").answer([replace(TEXT, images=(b"",)), TEXT])
+    assert isinstance(unreadable.error, BadImageError) and readable.text == "A"
 
 
 @pytest.mark.parametrize(

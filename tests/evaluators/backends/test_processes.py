@@ -29,14 +29,9 @@ def test_two_processes_give_the_results_of_one(tmp_path):
     """Of 21 rows one gets fewer."""
     invoke(*RUN, "--out", tmp_path / "1", code=0)
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    done = subprocess.run(
-        [*torchrun, "-m", "eyechart.evaluators.cli", *RUN, "--out", str(tmp_path / "2")],
-        env={**os.environ, "OMP_NUM_THREADS": "1", "EYECHART_HOME": str(tmp_path / "home")},
-        capture_output=True,
-        text=True,
-        timeout=1800,
-        check=False,
-    )
+    command = [*torchrun, "-m", "eyechart.evaluators.cli", *RUN, "--out", str(tmp_path / "2")]
+    variables = {**os.environ, "OMP_NUM_THREADS": "1", "EYECHART_HOME": str(tmp_path / "home")}
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=1800, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Results: ") == 1, "one process prints"
     (expected, predictions), (observed, table) = outcome(tmp_path / "1"), outcome(tmp_path / "2")

@@ -156,12 +156,8 @@ def test_a_run_from_the_store_gives_the_same_result(store, questions):
     for result, stored in ((mixed, 2), (repeated, 6)):
         assert result.timings["answers_from_store"] == stored
         assert result.model_copy(update={"timings": {}}) == unstored.model_copy(update={"timings": {}})
-    assert repeated.settings["model"] == {
-        "backend": "logging",
-        "rendered_prompt": "USER: <image>0",
-        "downscaled_share": 0.5,
-        "served": ["m@0", "m@1"],
-    }
+    facts = {"rendered_prompt": "USER: <image>0", "downscaled_share": 0.5, "served": ["m@0", "m@1"]}
+    assert repeated.settings["model"] == {"backend": "logging", **facts}
 
 
 def test_a_stored_answer_without_a_word_that_is_needed_now_is_asked_again(store):

@@ -24,14 +24,8 @@ def encoded(image, kind="PNG"):
 
 @pytest.fixture
 def asked(make_picture):
-    return Request(
-        id="row 1",
-        prompt=("Look: ", IMAGE, " Is it sharp?"),
-        images=(encoded(make_picture(1)),),
-        options=("Yes", "No"),
-        prefill="It is",
-        words=("sharp", "blurry"),
-    )
+    options = {"options": ("Yes", "No"), "prefill": "It is", "words": ("sharp", "blurry")}
+    return Request("row 1", ("Look: ", IMAGE, " Is it sharp?"), (encoded(make_picture(1)),), **options)
 
 
 def test_row_pass_options_and_the_order_of_words_are_no_part_of_it(asked):
@@ -50,15 +44,8 @@ def test_row_pass_options_and_the_order_of_words_are_no_part_of_it(asked):
         {"prompt": ("Look:", IMAGE, "  Is it sharp?")},
         {"prompt": ("Look: ", " Is it sharp?", IMAGE)},
         {"prompt": ("Look: ", IMAGE, " Is it ", "sharp?")},
-        {"prefill": "It is "},
-        {"prefill": ""},
-        {"words": ("sharp",)},
-        {"words": ()},
-        {"words": (), "continuations": ("sharp", "blurry")},
-        {"max_new_tokens": 33},
-        {"images": ()},
-        {"images": (b"other",)},
-        {"repeat": 2},
+        *({"prefill": "It is "}, {"prefill": ""}, {"words": ("sharp",)}, {"words": ()}, {"max_new_tokens": 33}),
+        *({"words": (), "continuations": ("sharp", "blurry")}, {"images": ()}, {"images": (b"other",)}, {"repeat": 2}),
     ],
 )
 def test_whatever_an_answer_depends_on_changes_it(asked, change):

@@ -1,5 +1,6 @@
 import contextlib
 import sqlite3
+import time
 
 import pytest
 
@@ -48,6 +49,16 @@ def test_it_is_in_wal_mode_and_a_reader_sees_what_another_wrote(path):
     with contextlib.closing(sqlite3.connect(path)) as connection:
         values = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "application_id")]
         assert values == ["wal", int.from_bytes(b"eyec")]
+
+
+def test_the_switch_to_wal_mode_waits_for_readers_until_the_timeout(tmp_path):
+    with contextlib.closing(sqlite3.connect(tmp_path / "a")) as reader:
+        reader.executescript("CREATE TABLE a (b); BEGIN; SELECT * FROM a")
+        started = time.monotonic()
+        connection = sqlite3.connect(tmp_path / "a", timeout=0)
+        with contextlib.closing(connection), pytest.raises(sqlite3.OperationalError, match="locked"):
+            responses._use_wal(connection, tmp_path / "a", timeout=0.3)
+        assert 0.3 <= time.monotonic() - started < 20
 
 
 def test_models_are_told_with_answers_size_and_time(path):

@@ -1,4 +1,5 @@
 import copy
+import functools
 import json
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ from transformers import AddedToken, GenerationConfig, LlamaConfig, pipeline
 
 from eyechart.datasets_scripts.common.errors import BadImageError, ModelError, UsageError
 from eyechart.evaluators.backends import resolve_backend
+from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.local.backend import TransformersBackend
 from eyechart.evaluators.backends.local.outputs import TextReader
 from eyechart.evaluators.requests.types import IMAGE, Request
@@ -89,13 +91,9 @@ def test_an_item_that_cannot_be_answered_does_not_take_its_batch_along(llava, ma
 @pytest.mark.parametrize(
     "hostile",
     [
-        {"repetition_penalty": 5.0},
-        {"no_repeat_ngram_size": 1},
-        {"min_new_tokens": 6},
+        *({"repetition_penalty": 5.0}, {"no_repeat_ngram_size": 1}, {"min_new_tokens": 6}, {"num_beams": 3}),
         {"do_sample": True, "temperature": 9.0, "top_k": 3},
-        {"num_beams": 3},
-        {"return_dict_in_generate": True, "output_scores": True},
-        {"max_length": 3},
+        *({"return_dict_in_generate": True, "output_scores": True}, {"max_length": 3}),
     ],
     ids=str,
 )
@@ -120,15 +118,6 @@ def test_logits_and_losses_that_are_no_numbers_are_errors_of_their_items(llava, 
     answers = by_id(backend(llava).answer([rate(0, make_picture(0)), losses]))
     assert "logits of good, poor are [nan, nan]" in str(answers["r0"].error)
     assert "losses of the continuations are [nan, nan]" in str(answers["0"].error)
-
-
-def test_settings_name_what_can_change_an_answer(llava):
-    settings = backend(llava).settings()
-    assert settings["dtype"] == "float32"
-    assert settings["decoding"] == "greedy"
-    assert settings["image_sizes"]["size"] == {"shortest_edge": 64}
-    assert settings["prefix_sharing"] == "on"
-    assert json.loads(json.dumps(settings)) == settings
 
 
 def test_a_pipeline_is_used_as_it_is(llava_folder, make_picture):
@@ -184,11 +173,22 @@ def test_models_that_cannot_be_used_are_refused(llava_folder, model, reason):
         resolve_backend(model(llava_folder))
 
 
-def test_what_is_no_model_is_refused(llava):
+def test_what_is_no_model_is_refused(llava, monkeypatch):
     with pytest.raises(UsageError, match="model_or_pipeline=3 is not supported"):
         resolve_backend(3)
+    with pytest.raises(UsageError, match="model_or_pipeline=LlavaForConditionalGeneration is not supported"):
+        resolve_backend(llava[0])
     with pytest.raises(UsageError, match="batch_size=0"):
         backend(llava, 0)
+    monkeypatch.setattr(llava[0].config, "is_encoder_decoder", True)
+    with pytest.raises(ModelError, match="model 'test' is an encoder-decoder"):
+        backend(llava)
+
+
+def test_a_function_may_have_attributes_like_a_model():
+    function = functools.partial(len)
+    function.model = function.config = "mine"
+    assert isinstance(resolve_backend(function), FunctionBackend)
 
 
 def test_a_tokenizer_without_a_padding_token_is_used(llava_folder, make_picture):

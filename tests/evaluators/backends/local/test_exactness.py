@@ -2,6 +2,7 @@
 
 import functools
 import threading
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -9,9 +10,10 @@ from transformers import DynamicCache
 
 from eyechart.evaluators.backends.local import engine
 from eyechart.evaluators.backends.local.backend import TransformersBackend
-from eyechart.evaluators.backends.local.reader import ImageFeatures
+from eyechart.evaluators.backends.local.reader import ImageFeatures, UnsharableError, _smallest_window
+from eyechart.evaluators.backends.local.rendering import ImageInputs
 from eyechart.evaluators.backends.processes import DistributedBackend
-from eyechart.evaluators.requests.types import IMAGE, Request
+from eyechart.evaluators.requests.types import IMAGE, Answer, Request
 from tests.evaluators.backends import architectures
 from tests.evaluators.backends.asked import answers, mixed_requests, picture
 from tests.evaluators.backends.threads import in_processes
@@ -259,7 +261,63 @@ def test_features_that_are_forgotten_stay_for_those_that_use_them(llava):
     asked = mixed_requests()
     plain = answers(TransformersBackend(*llava, name="llava", batch_size=8), asked)
     backend = TransformersBackend(*llava, name="llava", batch_size=8)
-    backend._engine.features._capacity = 1
+    # Of one image: 16 tokens of 48 numbers of four bytes.
+    backend._engine.features._capacity = 16 * 48 * 4
     responses = answers(backend, asked)
-    assert not backend._engine.features._cache
+    assert len(backend._engine.features._cache) == 1
     assert texts(responses) == texts(plain)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "share", "sharing"),
+    [
+        (torch.float32, 0.0008, "on"),
+        (torch.float32, 0.0012, "off: prefix sharing would change its logits by 0.0"),
+        (torch.bfloat16, 0.03, "on"),
+        (torch.bfloat16, 0.08, "off: prefix sharing would change its logits by 0."),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:model 'llava' runs each request without prefix sharing")
+def test_logits_may_differ_by_rounding_alone(llava, monkeypatch, dtype, share, sharing):
+    model, processor = llava
+    backend = TransformersBackend(model.to(dtype), processor, name="llava", batch_size=4)
+    inner = backend._engine.run
+
+    def shifted(*given):
+        observed = [answer.logits for answer in inner(*given)]
+        step = share * max(1.0, *(abs(logit) for logits in observed for logit in logits.values()))
+        return [Answer(logits={word: logit + step for word, logit in logits.items()}) for logits in observed]
+
+    monkeypatch.setattr(backend._engine, "run", shifted)
+    answers(backend, [ask(0, words=("good", "poor"))])
+    assert backend.settings()["prefix_sharing"].startswith(sharing)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "reason"),
+    [
+        ({"pooler_output": torch.zeros(3, 2)}, "gives 3 features for 4 image tokens"),
+        ({"pooler_output": torch.zeros(5, 2)}, "gives 5 features for 4 image tokens"),
+        ({"pooler_output": None}, "gives no pooled output"),
+        ({"pooler_output": torch.zeros(4, 2), "b": 1, "a": 1}, "gives unsupported outputs: a, b"),
+    ],
+)
+def test_features_that_cannot_be_placed_are_not_shared(outputs, reason):
+    output = SimpleNamespace(items=outputs.items, **outputs)
+    model = SimpleNamespace(get_image_features=lambda **_: output)
+    with pytest.raises(UnsharableError, match=f"its vision encoder {reason}"):
+        ImageFeatures(model).encoder_outputs({"key": ImageInputs({}, 4, None)}, ["key"], 1)
+
+
+@pytest.mark.parametrize(
+    ("config", "window"),
+    [
+        ({"layer_types": ["full_attention", "sliding_attention"], "sliding_window": 48}, 48),
+        ({"layer_types": ["chunked_attention"], "attention_chunk_size": 64}, 64),
+        ({"layer_types": ["full_attention"], "sliding_window": 48}, None),
+        ({"sliding_window": 48}, 48),
+        ({"sliding_window": 48, "use_sliding_window": False}, None),
+    ],
+)
+def test_the_window_of_a_model(config, window):
+    assert _smallest_window(SimpleNamespace(**config)) == window

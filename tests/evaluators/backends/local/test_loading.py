@@ -11,14 +11,7 @@ from transformers.utils import is_torchvision_available
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends import resolve_backend
-from eyechart.evaluators.backends.local.loading import (
-    TASK,
-    LoadOptions,
-    Origin,
-    check_model,
-    load_settings,
-    loading_error,
-)
+from eyechart.evaluators.backends.local.loading import LoadOptions, Origin, check_model, load_settings, loading_error
 from eyechart.evaluators.requests.types import IMAGE, Request
 
 OWN_CODE = """
@@ -43,7 +36,7 @@ def test_of_an_error_that_holds_tracebacks_the_last_line_is_said(tmp_path):
     "options", [{"dtype": "float64"}, {"attention": "org/kernel"}, {"device_map": "balanced"}, {"device": 0}], ids=str
 )
 def test_what_torch_and_transformers_know_can_be_chosen(llava_folder, options):
-    assert check_model(str(llava_folder), LoadOptions(**options)) == TASK
+    assert check_model(str(llava_folder), LoadOptions(**options)) == "image-text-to-text"
 
 
 @pytest.mark.skipif(is_torchvision_available(), reason="torchvision is installed, so nothing is missing")
@@ -71,15 +64,15 @@ def test_options_reach_the_model_and_its_settings(llava_folder, make_picture):
     assert response.error is None
     settings = backend.settings()
     assert (settings["dtype"], settings["attention"], settings["device"]) == ("bfloat16", "eager", "cpu")
-    assert settings["quantization"] is None
-    assert settings["prefix_sharing"] == "on"
+    assert settings["quantization"] is None and settings["prefix_sharing"] == "on"
+    assert settings["image_sizes"]["size"] == {"shortest_edge": 64} and json.loads(json.dumps(settings)) == settings
     plain = resolve_backend(llava_folder)
     assert plain.identity() != backend.identity()
 
 
 def test_how_a_model_is_spread_is_a_setting_and_no_part_of_an_answer(llava_folder, monkeypatch):
     backend = resolve_backend(llava_folder)
-    assert backend.settings()["device_map"] is None
+    assert backend.settings()["device_map"] is None and backend.settings()["batch_size"] == 8
     identity = backend.identity()
     # As accelerate leaves it where there is more than one device.
     monkeypatch.setattr(backend._model, "hf_device_map", {"model": 0, "lm_head": "cpu"}, raising=False)

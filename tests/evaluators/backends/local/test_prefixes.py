@@ -84,11 +84,8 @@ def test_continuations_of_a_prompt_share_it_with_and_without_an_image():
 
 
 TEXT = st.lists(st.integers(1, 3), max_size=3)
-PROMPTS = st.lists(
-    st.tuples(
-        TEXT, st.lists(st.tuples(st.sampled_from("ab"), TEXT), max_size=3), st.lists(st.integers(1, 3), min_size=1)
-    )
-)
+IMAGES = st.lists(st.tuples(st.sampled_from("ab"), TEXT), max_size=3)
+PROMPTS = st.lists(st.tuples(TEXT, IMAGES, st.lists(st.integers(1, 3), min_size=1)))
 
 
 @given(PROMPTS)

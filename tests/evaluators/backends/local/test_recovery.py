@@ -19,14 +19,9 @@ def _without_collection(monkeypatch):
 @pytest.mark.parametrize(
     ("start", "fits", "tried"),
     [
-        (8, 8, [8]),
-        (8, 3, [8, 4, 2]),
-        (16, 1, [16, 8, 4, 2, 1]),
-        (12, 1, [12, 6, 3, 1]),
-        (1, 1, [1]),
+        *((8, 8, [8]), (8, 3, [8, 4, 2]), (16, 1, [16, 8, 4, 2, 1]), (12, 1, [12, 6, 3, 1]), (1, 1, [1])),
         # Memory is too small for one.
-        (1, 0, [1]),
-        (5, 0, [5, 2, 1]),
+        *((1, 0, [1]), (5, 0, [5, 2, 1])),
     ],
 )
 def test_a_batch_is_halved_until_it_fits(start, fits, tried):

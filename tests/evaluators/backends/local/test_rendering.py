@@ -28,23 +28,12 @@ def renderer(*, before: str = "", after: str = "") -> Renderer:
         trainers.BpeTrainer(vocab_size=600, special_tokens=special, initial_alphabet=letters, show_progress=False),
     )
     inner.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=inner,
-        unk_token="<unk>",
-        bos_token="<s>",
-        eos_token="</s>",
-        pad_token="</s>",
-        extra_special_tokens={"image_token": "<image>"},
-    )
-    side = architectures.SIDE
-    processor = LlavaProcessor(
-        LlavaImageProcessorPil(size={"shortest_edge": side}, crop_size={"height": side, "width": side}),
-        tokenizer,
-        patch_size=architectures.PATCH,
-        vision_feature_select_strategy="default",
-        num_additional_image_tokens=1,
-        chat_template=before + architectures.template("<image>") + after,
-    )
+    names = {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>", "pad_token": "</s>"}
+    images = {"extra_special_tokens": {"image_token": "<image>"}}
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, **names, **images)
+    template = before + architectures.template("<image>") + after
+    image_processor = LlavaImageProcessorPil(**architectures.CROPPED)
+    processor = LlavaProcessor(image_processor, tokenizer, chat_template=template, **architectures.LLAVA)
     return Renderer(processor, tokenizer.convert_tokens_to_ids("<image>"), name="test")
 
 
@@ -100,6 +89,16 @@ def test_a_word_that_the_tokenizer_drops_is_refused_and_named():
     rendering._processor.tokenizer.backend_tokenizer.normalizer = normalizers.Replace(Regex(" ?bad"), "")
     with pytest.raises(ModelError, match="tokens of 'bad' cannot be separated from those of the text before it"):
         rendering.first_tokens(ask(words=("good", "bad")))
+    with pytest.raises(ModelError, match="tokens of 'bad' cannot be separated from those of the text before it"):
+        rendering.prompts(ask(continuations=("bad",)), [picture(0)], ("key",), [16])
+
+
+def test_a_model_may_have_no_token_for_images():
+    rendering = renderer()
+    rendering._image_token_id = -1
+    rendering.check_template()
+    (prompt,) = rendering.prompts(ask(), [picture(0)], ("key",), [0])
+    assert len(prompt.ids) > 16 and not prompt.is_placed
 
 
 def test_continuations_are_scored_by_their_own_tokens():
@@ -122,10 +121,9 @@ def test_a_text_of_no_tokens_is_refused():
     [
         # Squares of 32 pixels.
         ("llava", (32, 40), (33, 40)),
-        ("gemma3", (32, 32), (32, 33)),
-        ("gemma3", (31, 31), (33, 32)),
+        *(("gemma3", (32, 32), (32, 33)), ("gemma3", (31, 31), (33, 32))),
         # Grids of tiles, of which one is chosen by the image's shape.
-        ("llava_next", (64, 60), (65, 65)),
+        *(("llava_next", (64, 64), (64, 65)), ("llava_next", (60, 64), (65, 64))),
         # Tiles of 32 pixels, of an image that is made 64 pixels long.
         ("idefics3", (64, 20), (65, 20)),
         # As many tokens as pixels allow, here 64 by 64.

@@ -109,13 +109,9 @@ def test_sampling_is_part_of_settings_and_key_only_where_it_is_set(llava):
     ("values", "said"),
     [
         ((0.0,), "temperature=0.0 is not allowed; to sample replies it must be above 0"),
-        ((-1.0,), "temperature=-1.0"),
-        ((math.inf,), "temperature=inf"),
-        ((math.nan,), "temperature=nan"),
+        *(((-1.0,), "temperature=-1.0"), ((math.inf,), "temperature=inf"), ((math.nan,), "temperature=nan")),
         ((1.0, 0.0), "top_p=0.0 is not allowed; it must be above 0 and at most 1"),
-        ((1.0, 1.1), "top_p=1.1"),
-        ((1.0, math.nan), "top_p=nan"),
-        ((1.0, 1.0, -1), "sampling_seed=-1"),
+        *(((1.0, 1.1), "top_p=1.1"), ((1.0, math.nan), "top_p=nan"), ((1.0, 1.0, -1), "sampling_seed=-1")),
     ],
 )
 def test_values_that_cannot_be_are_refused(values, said):
