@@ -21,7 +21,7 @@ from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.items import PREDICTIONS_FILE
 from eyechart.evaluators.tasks import TASKS, get_task
 from eyechart.evaluators.tasks.q_bench import DATABASES
-from eyechart.hub_cards.recomputing import JUDGED, NO_PREDICTIONS, Check, Recomputing
+from eyechart.hub_cards.recomputing import JUDGED, NO_PREDICTIONS, Check, Recomputing, first_few
 from tests.evaluators.finished_runs import write
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -81,13 +81,13 @@ def checks(run: Path, data_dirs: dict[str, str] | None = None, task: str = "") -
     return {f"{key.task} {key.dataset}": recomputing.check(key, get_task(key.task)) for key in keys}
 
 
-def changed(run: Path, to: Path, results: Change | None = None, rows: Change | None = None) -> Path:
-    """A copy of a run with other scores of its first task, or other predictions."""
+def changed(run: Path, to: Path, results: Change | None = None, rows: Change | None = None, number: int = 0) -> Path:
+    """A copy of a run with other scores of one task, or other predictions."""
     content = json.loads((run / "results.json").read_text())
     table = parquet.read_table(run / PREDICTIONS_FILE)
     predictions = table.to_pylist()
     if results is not None:
-        results(content["tasks"][0])
+        results(content["tasks"][number])
     if rows is not None:
         rows(predictions)
     to.mkdir()
@@ -129,9 +129,32 @@ def test_a_release_at_hand_is_compared_with(six_tasks: Path) -> None:
 
 def test_all_items_of_the_release_that_have_no_prediction_are_counted(six_tasks: Path, tmp_path: Path) -> None:
     folders = {name: str(mini.release(name)) for _, name in WHOLE}
-    lost = changed(six_tasks, tmp_path / "lost", rows=lambda rows: rows.__delitem__(slice(9)))
+    first = parquet.read_table(six_tasks / PREDICTIONS_FILE).to_pylist()[0]["id"]
+    left_out = [{"id": first, "reason": "no image"}]
+    lost = changed(
+        *(six_tasks, tmp_path / "lost", lambda task: task.update(left_out=left_out)),
+        rows=lambda rows: rows.__delitem__(slice(9)),
+    )
     (check,) = checks(lost, folders, WHOLE[0][0]).values()
-    assert check.discrepancies[-1] == "4 more"
+    assert check.discrepancies[-1] == "3 more"
+
+
+def test_more_than_five_texts_are_counted() -> None:
+    assert (first_few("abcde"), first_few("abcdefg")) == (tuple("abcde"), (*"abcde", "2 more"))
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "factor", "differ"),
+    [(0, "accuracy", 9e-7, 0), (0, "accuracy", 1.1e-6, 1), (4, "score_sa", 9e-7, 0), (4, "score_sa", 1.1e-6, 1)],
+)
+def test_scores_may_differ_as_much_as_those_of_two_processors(
+    six_tasks: Path, tmp_path: Path, number: int, name: str, factor: float, differ: int
+) -> None:
+    def change(task: dict[str, Any]) -> None:
+        task["scores"][name] += factor * max(1, task["scores"][name])
+
+    (check,) = checks(changed(six_tasks, tmp_path / "run", change, number=number), task=WHOLE[number][0]).values()
+    assert len(check.discrepancies) == differ, check
 
 
 def test_without_predictions_nothing_is_computed(six_tasks: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ import datetime
 
 import pytest
 
+from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.build import misfits, started_at
@@ -9,6 +10,7 @@ from eyechart.hub_cards.recomputing import refusals
 from tests.hub_cards.leaderboard.handed_in import board_named, put, result_on
 
 NOW = datetime.datetime(2026, 6, 1, tzinfo=datetime.UTC)
+LEFT_OUT = {"id": "7", "reason": "no image"}
 
 
 def reasons_for(board, result):
@@ -31,7 +33,7 @@ def test_a_result_of_the_boards_settings_fits(board):
         ("q_bench/perception", "settings.prompt_id", "q_bench_a1/2/answer-mark", "default settings"),
         ("q_bench/perception", "settings.prompt_id", None, "settings.prompt_id is None; this board requires 'q_bench_"),
         ("q_bench/perception", "settings.max_new_tokens", 64, "this board requires 32 or 4096"),
-        ("q_bench/perception", "settings.shuffle_seed", 3, "settings.shuffle_seed is 3"),
+        ("two_afc/coarse", "settings.data.options.seed", False, "options.seed is False; this board requires 0:"),
         ("q_bench/perception", "settings.model.sampling", {"temperature": 0.7}, "repeat the run without --temperature"),
         ("q_bench/perception", "settings.repeats", 3, "repeat the run without --repeats"),
         ("q_bench/perception", "settings.data.options", {"rounds": 3}, "settings.data.options is {'rounds': 3}; the"),
@@ -47,9 +49,12 @@ def test_a_result_of_the_boards_settings_fits(board):
         ("mmbench/en_v11", "scores.n_questions", 0, "at least 1 item"),
         ("mmbench/cc", "scores.n_questions", 509, "this board requires all 510 items"),
         ("two_afc/coarse", "scores.n_pairs", 6348, "this board requires all 5,148 items"),
-        ("mmbench/en_v11", "left_out", [{"id": "7", "reason": "no image"}], "1 items were left out; first: '7'"),
+        ("mmbench/en_v11", "left_out", [LEFT_OUT, LEFT_OUT | {"id": "8"}], "2 items were left out; first: '7'"),
+        ("mmbench/cc", "model", "x" * 161, "model has a name of 161 characters; at most 160"),
+        ("mmbench/cc", "model", "padded ", "expected a name without leading or trailing spaces"),
+        ("mmbench/cc", "model", "a" + "\u0301" * 4, "or more than 3 combining marks on one letter (U+0301)"),
         ("ql_bench/single", "settings.data.options.refusal_position", "first", "this board requires 'last'"),
-        ("two_afc/coarse", "settings.data.options.rounds", 3, "settings.data.options.rounds is 3"),
+        ("two_afc/coarse", "settings.data.options.balance", 1, "options.balance is 1; this board requires True:"),
         ("two_afc/coarse", "settings.orders", ["main"], "settings.orders is ['main']"),
     ],
 )
@@ -69,20 +74,25 @@ def test_all_reasons_are_given_at_once():
     assert len(reasons_for(board, result)) == 3
 
 
-@pytest.mark.parametrize("name", ["<script>alert(1)</script>", 'a" onload="x', "模型/视觉", "نموذج", "O'Neil & Söhne"])
+@pytest.mark.parametrize(
+    "name", ["<script>alert(1)</script>", 'a" onload="x', "a\u0301\u0301\u0301", "نموذج", "O'Neil & Söhne", "x" * 160]
+)
 def test_names_that_are_only_text_are_taken(name):
     board = board_named("q_bench/perception")
     assert reasons_for(board, result_on(board, name)) == []
 
 
-def test_times_of_all_zones_can_be_compared():
-    started = started_at({"started": "2026-05-01T14:00:00+02:00"}, NOW)
-    assert started == datetime.datetime(2026, 5, 1, 12, tzinfo=datetime.UTC)
+def test_times_of_all_zones_can_be_compared_and_be_at_most_a_day_ahead():
+    assert started_at({"started": "2026-06-02T02:00:00+02:00"}, NOW) == NOW + datetime.timedelta(days=1)
+    with pytest.raises(DataError, match="which is in the future"):
+        started_at({"started": "2026-06-02T02:00:01+02:00"}, NOW)
 
 
 def test_where_the_number_of_items_is_not_known_the_board_takes_downloads_alone():
     board = board_named("mmbench/en_v11")
     result = result_on(board, "some/model")
-    result["settings"]["data"]["source"] = "/data"
-    (reason,) = reasons_for(board, result)
-    assert "settings.data.source is '/data'; this board requires 'official release'" in reason
+    result["scores"]["n_questions"] = 1
+    for source in ("/data", "s3://data"):
+        result["settings"]["data"]["source"] = source
+        (reason,) = reasons_for(board, result)
+        assert f"settings.data.source is {source!r}; this board requires 'official release'" in reason

@@ -9,6 +9,11 @@ from eyechart.evaluators.tasks import TASKS, get_task
 from eyechart.hub_cards.leaderboard.boards import BOARDS, find_board, own_boards
 from eyechart.hub_cards.leaderboard.page_data import ranks_of
 from eyechart.metrics.scores import spec
+from tests.hub_cards.leaderboard.handed_in import board_named
+
+DATABASES = "KonIQ-10k, SPAQ, LIVE-FB, LIVE-itw, CGIQA-6K, AGIQA-3K, KADID-10k"
+CONCERNS = {"by concern": "Distortion, Other, In-context Distortion, In-context Other"}
+JUDGED = ["q_bench/description", "aes_bench/interpretation"]
 
 
 def named(boards):
@@ -28,8 +33,10 @@ def test_every_task_has_a_board_and_every_board_its_own_name():
 def test_a_board_is_of_one_split_of_one_dataset():
     board = find_board("mmbench/cn_v11", "mmbench", "test")
     assert (board.name, board.title) == ("mmbench/cn_v11_test", "Chinese, version 1.1, test")
-    kinds = {column.kind for column in find_board("q_bench/perception", "llvisionqa", "dev").columns}
-    assert kinds == {"", "by type", "by concern"}
+    assert board.about == "CircularEval: multiple choice on MMBench 1.1, Chinese."
+    note = board_named("aes_bench/assessment").note
+    assert note.endswith("can submit entries. NIs: natural; AIs: artistic; AGIs: AI-generated.")
+    assert [board.name for board in BOARDS if "with the same judge" in board.note] == JUDGED
     assert find_board("mmbench/en", "mmbench", "test") is find_board("mmbench/en_v11", "koniq10k", "test") is None
 
 
@@ -37,7 +44,25 @@ def test_a_task_file_on_a_release_requires_all_its_items(tmp_path):
     file = tmp_path / "mine.py"
     task = "replace(get_task('q_bench/perception'), name='mine/perception')"
     file.write_text(f"from dataclasses import replace\nfrom eyechart.evaluators.tasks import get_task\nTASK = {task}\n")
-    assert [board.items for board in own_boards([file])] == [1_495]
+    (board,) = own_boards([file, file])
+    assert (board.items, board.run, board.title) == (1_495, "mine.py", "perception")
+
+
+@pytest.mark.parametrize(
+    ("name", "headings"),
+    [
+        (
+            "q_bench/perception",
+            {"": "Accuracy, Balanced yes/no accuracy", "by type": "Yes-or-No, What, How", **CONCERNS},
+        ),
+        ("q_bench/assessment", {"": "SRCC, PLCC", "SRCC by database": DATABASES, "PLCC by database": DATABASES}),
+        ("aes_bench/assessment", {"": "Accuracy", "by source": "NIs, AIs, AGIs"}),
+    ],
+)
+def test_headings_are_those_of_the_papers_tables(name, headings):
+    columns = board_named(name).columns
+    kinds = {column.kind: [other.label for other in columns if other.kind == column.kind] for column in columns}
+    assert {kind: ", ".join(labels) for kind, labels in kinds.items()} == headings
 
 
 @pytest.mark.parametrize("board", named(board for board in BOARDS if board.dataset == "mmbench"))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
 from eyechart.evaluators.results.results_file import AVERAGE, read_results
 from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.build import PAGE, Outcome, Replacement, build
@@ -97,7 +97,7 @@ def test_rows_of_papers_stand_beside_and_private_ones_apart(space: Space) -> Non
     assert [row["table"] for row in space.boards[PERCEPTION.name]["references"]] == ["Table 7"] * 15
     assert [table["table"] for table in space.boards["ql_bench/single"]["set_apart"]] == ["Table I", "Table III"]
     assert space.boards["ql_bench/single"]["references"] == []
-    assert len(space.boards[SPAQ.name]["references"]) == 17
+    assert (len(space.boards[SPAQ.name]["references"]), space.boards[SPAQ.name]["set_apart"]) == (17, [])
     overview = space.read("results/overview.json")
     benchmarks = list(dict.fromkeys(board.benchmark for board in BOARDS))
     assert [column["benchmark"] for column in overview["columns"]] == benchmarks
@@ -131,13 +131,14 @@ def test_the_newest_result_of_a_model_counts(space: Space) -> None:
 
 
 def test_models_of_different_judges_are_ranked_apart(space: Space) -> None:
-    for name, judge, score in (("a", "strict", 0.2), ("b", "strict", 0.9), ("c", "mild", 0.5), ("b", "mild", 0.7)):
+    for name, judge, score in (("a", "strict", 0.8), ("b", "strict", 0.2), ("c", "mild", 0.9), ("b", "mild", 0.9)):
         result = result_on(DESCRIPTION, name, score)
         result["settings"]["judge"]["name"] = result["scores"]["judge"] = judge
         space.hand_in(f"{name}_{judge}", result)
     assert space.build().replaced == []
-    ranks = {(row["model"], row["judge"]): row["rank"] for row in space.rows(DESCRIPTION)}
-    assert ranks == {("b", "strict"): 1, ("a", "strict"): 2, ("b", "mild"): 1, ("c", "mild"): 2}
+    ranks = [(row["model"], row["judge"], row["rank"], row.get("shared")) for row in space.rows(DESCRIPTION)]
+    mild = [("b", "mild", 1, True), ("c", "mild", 1, True)]
+    assert ranks == [*mild, ("a", "strict", 1, None), ("b", "strict", 2, None)]
 
 
 def with_settings(board: Any, model: str, **settings: Any) -> dict[str, Any]:
@@ -153,26 +154,25 @@ LINKS = {"model_url": "https://example.org/model", "run_url": "https://example.o
 @pytest.mark.parametrize(
     ("board", "settings", "marks"),
     [
-        (PERCEPTION, {"model__backend": "predictions_file"}, {"tags": ["precomputed", "not_recomputed"]}),
-        (
-            PERCEPTION,
-            {"model__backend": "transformers", "model__parameters": 43},
-            {"tags": ["not_recomputed"], "parameters": 43},
-        ),
+        (PERCEPTION, {"model__backend": "predictions_file"}, {"tags": ["precomputed", "not_recomputed"], "tests": 0}),
+        (PERCEPTION, {"model__parameters": 1}, {"tags": ["not_recomputed"], "parameters": 1}),
+        (PERCEPTION, {"model__parameters": 0}, {"parameters": 10**15 - 1}),
+        (PERCEPTION, {"model__parameters": -7}, {"parameters": 10**15 - 1}),
         (DESCRIPTION, {"model__decoding": "chosen by the provider"}, {"tags": ["provider_decoding", "not_recomputed"]}),
         (DESCRIPTION, {"judge__decoding": "chosen by the provider"}, {"tags": ["provider_decoding", "not_recomputed"]}),
         (DESCRIPTION, {"model__decoding": "greedy"}, {"tags": ["not_recomputed"]}),
-        (PERCEPTION, {}, LINKS | {"parameters": 70, "started": "2026-05-01"}),
+        (PERCEPTION, {}, LINKS | {"is_on_hub": None, "started": "2026-05-01"}),
     ],
 )
 def test_a_row_says_where_it_comes_from(
     space: Space, board: Any, settings: dict[str, Any], marks: dict[str, Any]
 ) -> None:
     path = space.hand_in("a", with_settings(board, "org/a", **settings))
-    path.with_name("links.json").write_text(json.dumps(LINKS | {"parameters": 70}))
+    path.with_name("links.json").write_text(json.dumps(LINKS | {"parameters": 10**15 - 1}).ljust(5000))
     assert space.build().rejected == []
     (row,) = space.rows(board)
     assert {name: row.get(name) for name in marks} == marks
+    assert list(space.boards[board.name]["tags"]) == row["tags"]
 
 
 @pytest.mark.parametrize(
@@ -193,9 +193,11 @@ def test_diagnostics_do_not_hide_that_most_replies_cannot_be_parsed(space: Space
 def test_an_average_has_the_marks_of_its_databases(space: Space) -> None:
     quality = [result_on(board, "org/file") for board in QUALITY]
     put(quality[1]["settings"], ("model", "backend"), "predictions_file")
-    space.hand_in("file", *quality)
+    others = [with_settings(board, "org/file", model__decoding="chosen by the provider") for board in (MMBENCH, PAIRS)]
+    space.hand_in("file", *quality, *others)
     assert space.build().rejected == []
-    assert ["precomputed" in space.rows(board)[0]["tags"] for board in QUALITY[:3]] == [True, True, False]
+    tags = [space.rows(board)[0]["tags"] for board in QUALITY[:3]]
+    assert tags == [*[["precomputed", "not_recomputed"]] * 2, ["not_recomputed"]]
 
 
 @pytest.mark.parametrize("kind", ["wilson-clustered", "wilson"])
@@ -226,11 +228,16 @@ def test_an_answer_under_another_name_stands_only_where_that_is_confirmed(space:
 
 
 @pytest.mark.parametrize(
-    "field", [{"license": "<b>free</b>"}, {"license": ""}, {"parameters": 0}, {"parameters": "7B"}]
+    "field",
+    [
+        *({"license": "<b>free</b>"}, {"license": "", "parameters": "x"}, {"parameters": 0}),
+        *({"parameters": "7"}, {"parameters": 10**15}, {"license": "a" * 41}),
+    ],
 )
 def test_a_licence_or_size_that_is_not_one_is_refused(space: Space, field: dict[str, Any]) -> None:
     space.hand_in("bad", result_on(PERCEPTION, "org/bad")).with_name("links.json").write_text(json.dumps(field))
     (rejection,) = space.build().rejected
+    assert rejection.reasons[0].startswith(f"{next(iter(field))}: ")
     assert "identifier such as apache-2.0) and parameters (a whole number)" in rejection.reasons[0]
 
 
@@ -240,12 +247,16 @@ def test_a_build_can_be_repeated_and_gives_the_same(space: Space) -> None:
     (space.folder / ".git" / "HEAD").write_text("ref: refs/heads/main")
     space.build()
     before = space.files
+    shutil.rmtree(space.folder / "results")
     space.build()
     assert space.files == before
     shutil.rmtree(space.entries / "a")
     space.hand_in("b", result_on(PERCEPTION, "org/b"))
     space.build()
     assert len(list((space.folder / "results").glob("*.json"))) == 3
+    (space.folder / "thesis.txt").touch()
+    with pytest.raises(UsageError, match="is not a folder of a leaderboard"):
+        space.build()
 
 
 def test_a_folder_that_is_missing_or_has_only_other_contents_is_an_error(space: Space) -> None:
@@ -258,19 +269,19 @@ def test_a_folder_that_is_missing_or_has_only_other_contents_is_an_error(space: 
 
 
 def test_the_overview_has_one_row_a_model(space: Space) -> None:
-    space.hand_in("a", result_on(PERCEPTION, "org/a", 0.6), started="2026-04-01T00:00:00+00:00")
+    space.hand_in("a", result_on(PERCEPTION, "org/a", 0.61239), started="2026-04-01T00:00:00+00:00")
     space.hand_in("b", with_settings(MMBENCH, "org/a", model__parameters=7))
     space.hand_in("c", result_on(MMBENCH, "org/both"), result_on(CHINESE, "org/both", 0.9))
-    space.hand_in("d", result_on(CHINESE, "org/other", 0.6), result_on(SPAQ, "org/other", 0.8))
+    space.hand_in("d", result_on(CHINESE, "org/other", 0.6), result_on(SPAQ, "org/other", 0.81239))
     space.build()
     overview = space.read("results/overview.json")
     half = [0.5, 0.48, 0.52]
     assert [column["board"] for column in overview["columns"]] == [PERCEPTION.name, MMBENCH.name]
     assert {row["model"]: row["cells"] for row in overview["rows"]} == {
-        "org/a": [[0.6, 0.58, 0.62], half],
+        "org/a": [[0.6124, 0.5924, 0.6324], half],
         "org/both": [None, half],
         # Without a result on the first board of a benchmark, that on another.
-        "org/other": [[0.8, 0.78, 0.82, SPAQ.name], [0.6, 0.58, 0.62, CHINESE.name]],
+        "org/other": [[0.812, 0.792, 0.832, SPAQ.name], [0.6, 0.58, 0.62, CHINESE.name]],
     }
     assert {name: board["title"] for name, board in overview["others"].items()} == {
         SPAQ.name: "A3 Assessment, SPAQ",
@@ -284,7 +295,7 @@ def test_the_chance_level_is_that_of_the_entries_else_that_of_the_score_or_paper
     space.entries.mkdir()
     space.build()
     papers = {column["board"]: column["chance"] for column in space.read("results/overview.json")["columns"]}
-    for name, chance in (("a", 0.27), ("b", 0.27), ("c", 0.9)):
+    for name, chance in (("a", 0.1234567), ("b", 0.1234567), ("c", 0.9)):
         result = result_on(MMBENCH, f"org/{name}")
         result["scores"]["random_guess"] = chance
         space.hand_in(name, result)
@@ -293,7 +304,7 @@ def test_the_chance_level_is_that_of_the_entries_else_that_of_the_score_or_paper
     # Q-Bench prints 37.80 in Table 7, AesBench 35.02 in Table 2; a self-awareness score has no chance level.
     assert papers | entries == {
         "q_bench/perception": 0.378,
-        "mmbench/en": 0.27,
+        "mmbench/en": 0.123457,
         "ql_bench/single": None,
         "aes_bench/perception": 0.3502,
         "two_afc/coarse": 0.25,

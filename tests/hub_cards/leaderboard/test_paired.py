@@ -60,6 +60,15 @@ def test_entries_without_answers_are_compared_by_their_intervals(tmp_path: Path)
         row.result.scores |= {"accuracy": accuracy, "accuracy_ci95": ends}
     deviation = np.hypot(0.05, 0.06) / stats.norm.ppf(0.975)
     assert paired_tests(rows).p_values[0, 1] == pytest.approx(2 * stats.norm.sf(0.1 / deviation))
+    for row in rows:
+        row.result.scores["accuracy_ci95"] = [row.result.scores["accuracy"]] * 2
+    assert np.isnan(paired_tests(rows).p_values[0, 1])
+
+
+def test_models_with_too_few_items_for_a_test_share_a_rank(tmp_path: Path) -> None:
+    runs = {name: qualities([[1.0, 0.0], [2.0, 0.0]], np.arange(2.0), model=name) for name in "ab"}
+    paired = paired_tests(board_rows(tmp_path, "q_bench/assessment/koniq10k", runs))
+    assert (paired.p_values[0, 1], paired.p_values[1, 0], paired.n) == (1, 1, 0)
 
 
 def noisy(**noise: float) -> dict[str, Any]:
@@ -164,10 +173,11 @@ def test_entries_on_other_items_or_with_other_answers_have_no_paired_test(tmp_pa
     assert np.isnan(paired.p_values[0, 1]) and np.isnan(paired.p_values[1, 2]) and paired.n == 1
     assert texts(paired)[0] == ["only 98.00 % of the items in common with also: compared by intervals"]
     runs = with_images(answer="B", label="Fair")
+    runs |= {name: runs["poor"].model_copy(update={"model": name}) for name in ("x", "y")}
     paired = paired_tests(board_rows(tmp_path / "answers", "q_bench/perception", runs))
     assert np.isnan(paired.p_values[0, 1]) and paired.p_values[0, 2] < 0.01
     words = "reference differs from {} for 1 item(s): compared by intervals"
-    assert texts(paired) == [[words.format(names)] for names in ("also", "good, poor", "also")]
+    assert texts(paired) == [[words.format(names)] for names in ("also", "good, poor, x, 1 more", *["also"] * 3)]
 
 
 def test_other_clusters_are_said_and_make_no_test_surer(tmp_path: Path) -> None:
