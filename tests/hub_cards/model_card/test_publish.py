@@ -14,6 +14,7 @@ from huggingface_hub import EvalResult, EvalResultEntry, ModelCard, parse_eval_r
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.official import official_counts
 from eyechart.evaluators.evaluation.scoring import with_averages
+from eyechart.evaluators.results.finished_runs import OFFICIAL
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.tasks.q_bench import DATABASES
 from eyechart.hub_cards.leaderboard.boards import BOARDS
@@ -40,15 +41,13 @@ model-index:
 ---
 # A model
 """
-CIRCULAR = {
-    "circular_accuracy": 0.5,
-    "circular_accuracy_ci95": [0.25, 0.75],
-    "vanilla_accuracy": None,
-    "n_questions": 1164,
-    "n_vanilla": 1164,
-}
+CIRCULAR = {"circular_accuracy": 0.5, "circular_accuracy_ci95": [0.25, 0.75], "vanilla_accuracy": None}
+CIRCULAR |= {"n_questions": 1164, "n_vanilla": 1164}
 QUALITY = {"srcc": 0.9, "srcc_ci95": [0.8, 0.95], "plcc": 0.8, "plcc_ci95": [nan, nan], "n": 10073}
 LEFT_OUT = {"id": "x", "path": None, "reason": "no image"}
+LEFT_OUT_OR_PRIVATE = [
+    LEFT_OUT | {"reason": reason} for reason in ("no image", "a broken image", "its answer is private")
+]
 LINKED = ("--dataset-repo", "llvisionqa=me/qa", "--source", "https://example.org/run")
 
 
@@ -60,6 +59,11 @@ def mmbench(config: str = "en", **fields: Any) -> Any:
 
 def assessed(dataset: str, n: int, **fields: Any) -> Any:
     return evaluated("q_bench/assessment", dataset, "test", scores={**QUALITY, "n": n}, **fields)
+
+
+def pairs(n: int, **fields: Any) -> Any:
+    scores, data = {"accuracy_all": 0.5, "n_pairs": n}, {"config": "coarse"}
+    return evaluated("two_afc/coarse", "two_afc", "test", scores=scores, data=data, **fields)
 
 
 def databases(missing: int = 0) -> list[Any]:
@@ -169,6 +173,19 @@ def test_a_section_of_every_task_has_no_more_lines(publish: Publish) -> None:
     assert "| Q-Bench | A1 Perception (dev) accuracy 75.00 % (50.00 to 87.50); A3 Assessment (test) SRCC " in text
     assert "mine | 0 (dev) accuracy 75.00 %" in text and "| 7 more | in this card's metadata |" in text
     assert len({result.task_name for result in done.results}) == 2 + 1 + 18
+    for results, rows in (
+        (databases()[:6], 6),
+        ([evaluated(), *databases()[:6]], 1),
+        ([evaluated(), mmbench(), *others[:6]], 6),
+    ):
+        section = publish(results).section
+        assert sum(line.startswith("| ") for line in section) == 2 + rows and "more |" not in "".join(section)
+
+
+def test_an_undefined_score_is_in_the_cards_table_alone(publish: Publish) -> None:
+    done = publish([evaluated(scores={**ACCURACY, "accuracy": None})], *LINKED)
+    assert "not in .eval_results: q_bench/perception on llvisionqa (dev): the headline score is undefined" in done.shown
+    assert (done.results, done.entries) == ([], [])
 
 
 def test_the_revision_of_the_data_is_published(publish: Publish) -> None:
@@ -219,16 +236,19 @@ CLUSTERED = {"accuracy": {"kind": "wilson-clustered", "units": 1169}}
         (with_model(backend="predictions_file"), "are precomputed: eyechart did not run the model and cannot"),
         (with_model(**SERVED, served_name="else.gguf"), "accuracy"),
         (evaluated(notes=SAMPLED), "default is greedy decoding; The scores are from the first of 5 repeats; mean"),
-        (evaluated(left_out=[LEFT_OUT, LEFT_OUT | {"reason": "its answer is private"}]), "items left out: 1"),
+        (evaluated(left_out=LEFT_OUT_OR_PRIVATE, scores={**ACCURACY, "n": 1493}), "items left out: 2"),
+        (evaluated(warnings=["constant", "other"]), "Warnings during scoring: 2; the first: constant"),
+        (evaluated(settings={"judge": {"name": "qwen"}, "max_new_tokens": 4096}), "judge qwen; max_new_tokens 4096;"),
         (evaluated(scores={**ACCURACY, "intervals": CLUSTERED}), "cluster-robust variance (effective number of items)"),
         (evaluated(scores={**ACCURACY, "intervals": CLUSTERED}), "perception: accuracy (1,169 clusters)."),
-        (evaluated(scores={**ACCURACY, "accuracy_ci95": None}), "accuracy | 75.00 % | | 25.00 %"),
+        (evaluated(scores={**ACCURACY, "accuracy_ci95": [0.5, nan]}), "accuracy | 75.00 % | | 25.00 %"),
     ],
 )
 def test_card_and_entries_say_how_a_result_was_made(publish: Publish, result: Any, shown: str) -> None:
     done = publish([result], "--allow-left-out", *LINKED)
     text = " ".join([done.card.text.replace("\\_", "_"), done.entries[0].notes or ""])
     assert shown in " ".join(text.split()) and "nan" not in text
+    assert ("are precomputed" in text) == ("are precomputed" in shown)
 
 
 def test_a_push_is_one_commit_upon_what_was_read(hub: StandIn, run: Path) -> None:
@@ -279,12 +299,6 @@ def test_a_card_that_cannot_be_read_is_left_alone(hub: StandIn, run: Path) -> No
         assert hub.repos[MODEL]["files"] == {"README.md": content}
 
 
-def one_database() -> Any:
-    scores = {"accuracy_all": 0.5, "n_pairs": 180}
-    data = {"config": "coarse", "options": {"databases": ["CSIQ"]}}
-    return evaluated("two_afc/coarse", "two_afc", "test", scores=scores, data=data)
-
-
 SYNTHETIC = "the data are synthetic demo data, or the settings do not say"
 PRIVATE_NOTE = note("private", is_private=True, dataset="llvisionqa", split="dev", items=3, advice="")
 
@@ -303,12 +317,16 @@ PRIVATE_NOTE = note("private", is_private=True, dataset="llvisionqa", split="dev
         (evaluated(complete=False, notes=[note("forced_missing", missing=1, asked=12)]), "incomplete: 1 of 12 refused"),
         (evaluated(scores={"sum": 1.0, "judge": "lexical"}), "scored by word overlap (`lexical`)"),
         (evaluated(left_out=[LEFT_OUT]), "1 rows were left out; use --allow-left-out"),
-        (evaluated(scores={**ACCURACY, "n": 400}), "the result is on 400 items, but llvisionqa (dev) has 1,495. Run"),
+        (
+            evaluated(scores={**ACCURACY, "n": 1494}),
+            "the result is on 1,494 items, but llvisionqa (dev) has 1,495. Run",
+        ),
         (evaluated(scores={**ACCURACY, "n": 1496}), "the result is on 1,496 items, but llvisionqa (dev) has 1,495. "),
         (evaluated(data={"source": "given"}), "the data were a `Dataset` object, which may not be llvisionqa"),
         # One database of 2AFC, and a file of a version whose number of questions is not known.
-        (one_database(), "the result is on 180 items, but two_afc (test) has 5,148. Run"),
+        (pairs(180), "the result is on 180 items, but two_afc (test) has 5,148. Run"),
         (mmbench("en_v11", data={"source": "/data"}), "the data are from a folder, and the number of"),
+        (mmbench("en_v11", data={"source": "s3://data"}), "the data are from a folder, and the number of"),
         (with_model(**SERVED, served_name=None), f"The server answered as 'else.gguf', but '{MODEL}' was requested"),
         (evaluated(items=[item("q1", options=["x", "y"], answer="A")]), "scores.accuracy is 0.75; its pred"),
     ],
@@ -323,20 +341,23 @@ def test_what_must_not_be_published(publish: Publish, result: Any, reason: str) 
 def test_a_refusal_gives_all_reasons_at_once(publish: Publish) -> None:
     results = [evaluated(left_out=[LEFT_OUT], scores={**ACCURACY, "n": 6})]
     publish([*results, mmbench()], "--task", "mmbench/en")
-    shown = publish(results, "--model-repo", "acme/other", code=2).shown
+    shown = publish(results, "--model-repo", "acme/zoo", code=2).shown
     assert all(option in shown for option in ("--same-model", "--allow-left-out", "--data-name NAME"))
     options = ("--same-model", "--allow-left-out", "--data-name", "six photos")
-    publish(results, "--model-repo", "acme/other", *options)
+    assert "| six photos (dev) | accuracy |" in publish(results, "--model-repo", "acme/zoo", *options).card.text
 
 
 def test_the_present_release_and_all_images_of_an_average_count(publish: Publish) -> None:
-    assert "| 1,164 |" in publish([mmbench()]).card.text
+    assert "| 1,164 |" in publish([mmbench(), mmbench("en_v11", data={"source": OFFICIAL})]).card.text
     shown = publish([mmbench(scores={"n_questions": 1176})], code=2).shown
     assert "the result is on 1,176 items of an earlier release, but mmbench (dev) has 1,164. Run" in shown
     # A board decides in the same way.
     assert [board.items for board in BOARDS if board.name == "mmbench/en"] == [1164]
     shown = publish(databases(missing=12), code=2).shown
     assert "the result is on 81,272 items, but average (test) has 81,284" in shown
+    # An image of 2AFC that is missing leaves out a pair in each round at most.
+    for missing, code in ((12, 0), (13, 2)):
+        publish([pairs(5148 - missing, left_out=[LEFT_OUT])], "--allow-left-out", code=code)
 
 
 def test_own_data_are_published_under_a_name_of_their_own(publish: Publish) -> None:
@@ -349,6 +370,9 @@ def test_own_data_are_published_under_a_name_of_their_own(publish: Publish) -> N
     assert (ours.dataset_type, ours.dataset_name, done.entries) == ("my holidays", "my holidays", [])
     assert "| my holidays (test) | SRCC |" in text and "The data are the publisher's own, not a benchmark's" in text
     assert "KADIS" not in text and "/home/me" not in text
+    averaged = databases()[-2:]
+    assert publish(averaged, "--data-name", "my holidays").card.text.count("| `q_bench/assessment` |") == 1
+    assert "results of none" in publish(averaged[1:], "--data-name", "my holidays", code=2).shown
     for name in ("LLVisionQA", "koniq_10k", "MMBench"):
         shown = publish(results, "--data-name", name, code=2).shown
         assert f"{name!r} is like the name of a benchmark; choose another with --data-name NAME" in shown
@@ -387,9 +411,10 @@ def test_wrong_usage(run: Path, arguments: list[str], message: str) -> None:
 
 
 def test_several_runs_are_of_one_model_and_of_each_task_once(run: Path, tmp_path: Path) -> None:
-    (tmp_path / "card.md").write_text(CARD)
+    (tmp_path / "card.md").write_text("# A model\n")
     card = ("--model-repo", MODEL, "--card", tmp_path / "card.md")
-    assert "mmbench/cn" in call(run, write(tmp_path / "other", [mmbench("cn")]), *card)
+    shown = call(run, write(tmp_path / "other", [mmbench("cn")]), *card)
+    assert "mmbench/cn" in shown and "+- name: vlm\n" in shown
     assert "is in the runs twice" in call(run, write(tmp_path / "twice", [evaluated()]), *card, code=2)
     foreign = write(tmp_path / "foreign", [mmbench("cn", model="acme/other")])
     assert "a repository has one model" in call(run, foreign, *card, code=2)
