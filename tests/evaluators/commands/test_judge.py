@@ -103,12 +103,10 @@ def test_a_judge_without_a_task_and_rounds_without_a_judge_have_no_effect(tmp_pa
 
 
 def test_a_judge_that_is_not_there_is_noticed_before_a_model_is_loaded(tmp_path):
-    given = ("--mini", "--out", tmp_path / "run")
-    done = invoke(
-        "run", "q_bench/description", *given, "--judge", "judge", *args("base_url=http://127.0.0.1:9/v1"), code=1
-    )
+    judge = ("--judge", "judge", *args("base_url=https://localhost:9/v1"))
+    done = invoke("run", "q_bench/description", "--mini", *judge, "--out", tmp_path / "run", code=1)
     assert not (tmp_path / "run").exists()
-    assert "cannot reach a server at http://127.0.0.1:9/v1" in done.output
+    assert "cannot reach a server at https://localhost:9/v1" in done.output
 
 
 @pytest.mark.parametrize(
@@ -116,6 +114,7 @@ def test_a_judge_that_is_not_there_is_noticed_before_a_model_is_loaded(tmp_path)
     [
         (args("max_cost=3", "price=[1, 1]"), "--judge-arg max_cost=3 has no effect without --judge"),
         (("--judge", "x", *args("timeout=0")), "timeout=0.0 is not allowed"),
+        (("--judge", "x", *args("temperature=-0.1")), "temperature=-0.1 is not allowed"),
         (("--judge", "x", *args("timeout=soon")), "--judge-arg timeout='soon' is not allowed"),
         (("--judge", "x", *args("price=[1]")), "--judge-arg price='[1]' is not allowed"),
         (("--judge", "x", *args("max_costs=3")), "did you mean 'max_cost'?"),

@@ -36,20 +36,20 @@ def test_all_rounds_are_asked_for_in_one_request(script, judge):
 @pytest.mark.parametrize(
     ("answers", "replies", "sent", "again"),
     [
-        ([completion("1")], ["1"], [1], [1]),
-        ([completion("1", "2"), completion("3"), completion("4")], ["1", "2", "3", "4"], [4, 1, 1], [4]),
-        ([completion("1")], ["1"] * 3, [3, 1, 1], [1, 1, 1]),
-        ([Response("n must be 1", 400), completion("1")], ["1"] * 2, [2, 1, 1], [1, 1]),
+        ([completion("1")], ["1"], [None], [None]),
+        ([completion("1", "2"), completion("3"), completion("4")], ["1", "2", "3", "4"], [4, None, None], [4]),
+        ([completion("1")], ["1"] * 3, [3, None, None], [None] * 3),
+        ([Response("n must be 1", 400), completion("1")], ["1"] * 2, [2, None, None], [None] * 2),
     ],
     ids=["one", "too few", "n is ignored", "n is refused"],
 )
 def test_what_a_server_leaves_out_is_asked_for_one_by_one(script, judge, answers, replies, sent, again):
     script.say(*answers)
     asked = judge(max_retries=0)
-    assert asked(DARK, len(replies)) == replies and [body.get("n", 1) for body in script.bodies] == sent
-    script.say(completion(*replies[: again[0]]))
+    assert asked(DARK, len(replies)) == replies and [body.get("n") for body in script.bodies] == sent
+    script.say(completion(*replies[: again[0] or 1]))
     assert asked(NOISY, len(replies)) == replies
-    assert [body.get("n", 1) for body in script.bodies][len(sent) :] == again, "what a server cannot is not tried again"
+    assert [body.get("n") for body in script.bodies][len(sent) :] == again, "what a server cannot is not tried again"
 
 
 @pytest.mark.parametrize("answer", [Response("too long", 400), completion("1", "2", "3")], ids=["refused", "too many"])
@@ -59,7 +59,8 @@ def test_a_failure_for_another_reason_does_not_stop_asking_at_once(script, judge
     with pytest.warns(LostRoundsWarning):
         assert asked(DARK, 2) == [None] * 2
     script.say(completion("1", "2"))
-    assert asked(DARK, 2) == ["1", "2"] and script.bodies[-1]["n"] == 2
+    assert asked(DARK, 2) == ["1", "2"]
+    assert script.bodies[-1] | {"n": 2, "temperature": 1, "max_tokens": 64} == script.bodies[-1]
 
 
 def test_replies_come_in_the_order_of_the_conversations_and_are_counted(script, judge):
@@ -87,20 +88,21 @@ def test_equal_conversations_are_asked_once(script, judge):
 def test_a_repeated_run_asks_nothing_and_gives_the_same(script, judge, store):
     script.say(always())
     conversations = [DARK, NOISY]
-    first = judge(store, price=(0.15, 0.6))
+    first = judge(store, price=(0.152, 0.6))
     replies = first.ask_all(conversations, 5)
     assert len(script.bodies) == 2
-    again = judge(store, price=(0.15, 0.6))
+    again = judge(store, price=(0.152, 0.6))
     assert again.ask_all(conversations, 5) == replies == [["Score: 2"] * 5] * 2
     assert len(script.bodies) == 2
     assert again.settings() == first.settings()
     settings = first.settings()
     assert (settings["requests"], settings["prompt_tokens"], settings["completion_tokens"]) == (2, 200, 20)
-    # 200 * 0.15 + 20 * 0.60 US dollars per million tokens.
-    assert settings["cost"] == 0.000042 and settings["price"] == {"input": 0.15, "output": 0.6}
+    # 200 * 0.152 + 20 * 0.6 US dollars per million tokens, rounded.
+    assert settings["cost"] == 0.000042 and settings["price"] == {"input": 0.152, "output": 0.6}
     assert settings["served"] == ["judge@main"] and settings["replies"] == 10
     assert (settings["lost_rounds"], settings["incomplete"], settings["reason"]) == (0, False, None)
     assert first.timings()["judge_cost"] == 0.000042 and again.timings()["judge_cost"] == 0
+    assert first.timings()["judge_seconds"] > 0 and again.timings()["judge_seconds"] < 1
     assert first.timings()["judge_requests"] == 2 and again.timings()["judge_requests"] == 0
     assert first.timings()["judge_replies_from_store"] == 0 and again.timings()["judge_replies_from_store"] == 10
     assert [(model.name, model.answers) for model in store.models()] == [("judge", 10)]
@@ -117,7 +119,7 @@ def test_more_rounds_ask_only_for_those_that_are_missing(script, judge, store):
     assert len(script.bodies) == 2
 
 
-@pytest.mark.parametrize("other", [{"model": "b"}, {"temperature": 0.5}, {"max_tokens": 5}], ids=str)
+@pytest.mark.parametrize("other", [{"model": "b"}, {"temperature": 0.5}, {"max_tokens": 1}], ids=str)
 def test_another_judge_or_decoding_is_asked_anew(script, judge, store, other):
     script.say(always())
     judge(store)(DARK, 1)
@@ -134,12 +136,12 @@ def test_parameters_that_the_judges_provider_refuses_are_dropped_and_the_result_
         settings = asked.settings()
         assert (settings["decoding"], settings["temperature"]) == ("chosen by the provider", None)
         assert settings["dropped_parameters"] == ["max_tokens", "n", "temperature"]
-        assert (
-            len([body for body in script.bodies if body.keys() == {"model", "messages", "max_completion_tokens"}]) == 6
-        )
+        assert settings["served"] == ["judge@main"]
+        assert [body.keys() for body in script.bodies].count({"model", "messages", "max_completion_tokens"}) == 6
     script.say(provider(providers.ONLY_TEMPERATURE_1, answer=always()))
-    with pytest.raises(ModelError, match=r"judge .judge. cannot be asked: .*You asked for temperature; leave it out"):
-        judge(temperature=0.2)(DARK, 3)
+    for temperature in (0.2, 1.5):
+        with pytest.raises(ModelError, match=r"judge .judge. cannot be asked: .*You asked for temperature; leave it"):
+            judge(temperature=temperature)(DARK, 3)
 
 
 def choice(finish_reason, content="Score: 1", **message):

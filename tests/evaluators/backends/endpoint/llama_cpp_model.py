@@ -67,13 +67,7 @@ def write_transformers_folder(folder: Path) -> None:
 
 
 def write_gguf_files(folder: Path, language: Path, vision: Path) -> None:
-    """Write the model as llama.cpp loads it.
-
-    Args:
-        folder: The model as transformers loads it.
-        language: File for the language model (`-m`).
-        vision: File for what reads images (`--mmproj`).
-    """
+    """Write the model in a folder of transformers as llama.cpp loads it: `-m` the language, `--mmproj` the vision."""
     config, tensors = json.loads((folder / "config.json").read_text()), load_file(folder / "model.safetensors")
     _write(language, _language_keys(config, folder), _language_tensors(config["text_config"], tensors))
     _write(vision, _vision_keys(config, folder), _vision_tensors(config["vision_config"], tensors))
@@ -122,25 +116,18 @@ def _language_tensors(text: Mapping[str, Any], tensors: Mapping[str, np.ndarray]
         # The two halves of a rotated pair stand half a head apart in transformers, and side by side here.
         return weight.reshape(heads, 2, -1, weight.shape[1]).swapaxes(1, 2).reshape(weight.shape)
 
-    names = {
-        "self_attn.q_proj": "attn_q",
-        "self_attn.k_proj": "attn_k",
-        "self_attn.v_proj": "attn_v",
-        "self_attn.o_proj": "attn_output",
-        "mlp.gate_proj": "ffn_gate",
-        "mlp.up_proj": "ffn_up",
-        "mlp.down_proj": "ffn_down",
-        "input_layernorm": "attn_norm",
-        "post_attention_layernorm": "ffn_norm",
-    }
+    theirs = "self_attn.q_proj self_attn.k_proj self_attn.v_proj self_attn.o_proj mlp.gate_proj mlp.up_proj"
+    theirs += " mlp.down_proj input_layernorm post_attention_layernorm"
+    ours = "attn_q attn_k attn_v attn_output ffn_gate ffn_up ffn_down attn_norm ffn_norm"
+    names = dict(zip(theirs.split(), ours.split(), strict=True))
     renamed = {
         "token_embd.weight": tensors["language_model.model.embed_tokens.weight"],
         "output_norm.weight": tensors["language_model.model.norm.weight"],
     }
     for layer in range(text["num_hidden_layers"]):
-        for theirs, ours in names.items():
-            weight = tensors[f"language_model.model.layers.{layer}.{theirs}.weight"]
-            renamed[f"blk.{layer}.{ours}.weight"] = turned(weight) if ours in ("attn_q", "attn_k") else weight
+        for old, new in names.items():
+            weight = tensors[f"language_model.model.layers.{layer}.{old}.weight"]
+            renamed[f"blk.{layer}.{new}.weight"] = turned(weight) if new in ("attn_q", "attn_k") else weight
     return renamed
 
 
@@ -167,16 +154,10 @@ def _vision_keys(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _vision_tensors(vision: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    names = {
-        "self_attn.q_proj": "attn_q",
-        "self_attn.k_proj": "attn_k",
-        "self_attn.v_proj": "attn_v",
-        "self_attn.out_proj": "attn_out",
-        "layer_norm1": "ln1",
-        "layer_norm2": "ln2",
-        "mlp.fc1": "ffn_up",
-        "mlp.fc2": "ffn_down",
-    }
+    theirs = "self_attn.q_proj self_attn.k_proj self_attn.v_proj self_attn.out_proj layer_norm1 layer_norm2"
+    theirs += " mlp.fc1 mlp.fc2"
+    ours = "attn_q attn_k attn_v attn_out ln1 ln2 ffn_up ffn_down"
+    names = dict(zip(theirs.split(), ours.split(), strict=True))
     renamed = {
         "v.patch_embd.weight": tensors[f"{_TOWER}embeddings.patch_embedding.weight"],
         "v.patch_embd.bias": tensors[f"{_TOWER}embeddings.patch_embedding.bias"],
@@ -186,8 +167,8 @@ def _vision_tensors(vision: Mapping[str, Any], tensors: Mapping[str, np.ndarray]
         renamed[f"mm.0.{kind}"] = tensors[f"{_PROJECTOR}linear_1.{kind}"]
         renamed[f"mm.2.{kind}"] = tensors[f"{_PROJECTOR}linear_2.{kind}"]
         for layer in range(vision["num_hidden_layers"]):
-            for theirs, ours in names.items():
-                renamed[f"v.blk.{layer}.{ours}.{kind}"] = tensors[f"{_TOWER}encoder.layers.{layer}.{theirs}.{kind}"]
+            for old, new in names.items():
+                renamed[f"v.blk.{layer}.{new}.{kind}"] = tensors[f"{_TOWER}encoder.layers.{layer}.{old}.{kind}"]
     return renamed
 
 

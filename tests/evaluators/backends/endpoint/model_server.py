@@ -117,10 +117,7 @@ class ModelServer:
         """As vLLM returns them: none for the first token, then the token itself."""
         logprobs = torch.log_softmax(self.model(**inputs).logits[0].float(), dim=-1)
         ids = inputs["input_ids"][0].tolist()
-        return [
-            None,
-            *({str(token): {"logprob": logprobs[index, token].item()}} for index, token in enumerate(ids[1:])),
-        ]
+        return [None, *({str(id): {"logprob": logprobs[index, id].item()}} for index, id in enumerate(ids[1:]))]
 
     def _choice(self, tokens, logits, row, body):
         decode = self.processor.tokenizer.decode

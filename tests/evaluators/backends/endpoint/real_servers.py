@@ -42,14 +42,7 @@ def run(*arguments: object, out: Path) -> Rows:
 
 
 def compare_every_task(there: Sequence[object], model_here: str, folder: Path, *, tolerance: float) -> None:
-    """Replies have to be equal, and so have logits, within a tolerance in nats.
-
-    Args:
-        there: Options of the run on the server.
-        model_here: Folder of the same model.
-        folder: Place for results.
-        tolerance: How far apart two logits may be.
-    """
+    """Replies have to be equal to those of the run with the options `there`; logits may differ by `tolerance` nats."""
     # The passes that a server is spared where they change nothing are asked too.
     limit = ("--limit", 6, "--set", "early_stop=false")
     on_server = run(*limit, *there, out=folder / "there")
@@ -101,15 +94,8 @@ def kill_and_resume(
 ) -> Mapping[str, Any]:
     """A server killed in the middle of a run loses nothing, and the next run asks nothing twice.
 
-    Args:
-        options: Those of the run, without `--mini` and `--out`.
-        answered: Counts in the server's log how many requests it answered.
-        server: The id of the process to kill, by the id of eyechart's process and the log.
-        ending: What the first run says of it.
-        folder: Place for results.
-
-    Returns:
-        The settings of the model in the second run's result.
+    `answered` counts the answers in the server's log; `server` finds the process to kill by eyechart's process id and
+    the log; `ending` is what the first run says of it. Returns the settings of the model in the second run's result.
     """
     command = ["run", "q_bench/perception", "--mini", *options]
     log = folder / "first" / "server.log"

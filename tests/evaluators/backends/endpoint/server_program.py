@@ -51,7 +51,8 @@ def main() -> None:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
             pages = {
-                "/health": {},
+                # Empty, as vLLM has it.
+                "/health": None,
                 "/v1/models": {"data": [{"id": name}]},
                 "/version" if given.command else "/props": {"version": "1.2.3", "build_info": "b7"},
             }
@@ -72,6 +73,8 @@ def main() -> None:
                 if count == given.crash_after:
                     print("out of memory, so to say", flush=True)
                     os._exit(3)
+            if time.monotonic() < ready:
+                return self.answer(503, {})
             if body["model"] != name:
                 return self.answer(404, {"error": {"message": f"no model {body['model']}"}})
             choice = {"message": {"content": "B"}, "finish_reason": "stop"}
@@ -81,7 +84,7 @@ def main() -> None:
             return
 
         def answer(self, status, value):
-            content = json.dumps(value).encode()
+            content = b"" if value is None else json.dumps(value).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))

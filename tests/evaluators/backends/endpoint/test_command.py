@@ -1,5 +1,7 @@
 """`eyechart run` on a server."""
 
+from collections import Counter
+
 import pyarrow.parquet
 import pytest
 
@@ -7,6 +9,7 @@ from eyechart.datasets_scripts import mini
 from eyechart.evaluators.results.results_file import read_results
 from tests.evaluators.command_line import invoke
 
+SERVER = ["--base-url", "http://127.0.0.1:9/v1", "--model", "m"]
 KEY = "sk-this-is-the-secret-key"
 
 
@@ -16,9 +19,8 @@ def test_a_run_on_a_server_gives_scores_and_never_the_key(http, model_server, tm
     url = http.url_for("/v1")
     server = ("--base-url", url, "--model", "tiny", "--concurrency", 3)
     server = (*server, "--mini", "--data-dir", f"kadis700k={mini.release('kadis700k')}")
-    done = invoke(
-        "run", "q_bench/perception", "q_bench/assessment", *server, "--limit", 24, "--out", tmp_path / "out", code=0
-    )
+    tasks = ("q_bench/perception", "q_bench/assessment", *server, "--limit", 24)
+    done = invoke("run", *tasks, "--out", tmp_path / "out", code=0)
     perception, assessment = read_results(tmp_path / "out").tasks
     assert perception.scores["accuracy"] > perception.scores["random_guess"]
     assert assessment.scores["srcc"] > 0.5
@@ -36,12 +38,9 @@ def test_a_run_on_a_server_gives_scores_and_never_the_key(http, model_server, tm
     rows = pyarrow.parquet.read_table(tmp_path / "out" / "predictions.parquet").to_pylist()
     assert len(rows) == 48
     upper_bound_words = [word for row in rows for word in row["upper_bound_words"] or []]
-    assert {word: upper_bound_words.count(word) for word in set(upper_bound_words)} == settings.get(
-        "upper_bound_words", {}
-    )
+    assert Counter(upper_bound_words) == settings.get("upper_bound_words", {})
     asked = len(model_server.asked)
-    tasks = ("q_bench/perception", "q_bench/assessment")
-    again = invoke("run", *tasks, *server, "--limit", 24, "--out", tmp_path / "again", code=0)
+    again = invoke("run", *tasks, "--out", tmp_path / "again", code=0)
     assert len(model_server.asked) == asked, "answers are stored"
     for task, stored in zip((perception, assessment), read_results(tmp_path / "again").tasks, strict=True):
         assert stored.scores == task.scores
@@ -95,16 +94,13 @@ def test_a_server_without_logprobs_fails_the_score_task_alone(http, model_server
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--base-url", "http://127.0.0.1:9/v1"], "a server needs --model"),
-        (
-            ["--base-url", "http://127.0.0.1:9/v1", "--model", "m", "--device", "cpu"],
-            "--device has no effect on a server",
-        ),
+        (SERVER[:2], "a server needs --model"),
+        ([*SERVER, "--device", "cpu"], "--device has no effect on a server"),
         (["--model-arg", "timeot=3"], "did you mean 'timeout'?"),
         (["--model-arg", "trust_remote_code=maybe"], "--model-arg trust_remote_code='maybe' is not allowed"),
         (["--model-arg", "served_name=m"], "--model-arg served_name has no effect without a server"),
         (["--base-url", "http://a:b@host/v1", "--model", "m"], "must not contain a user name"),
-        (["--base-url", "http://127.0.0.1:9/v1", "--model", "m", "--concurrency", "0"], "--concurrency"),
+        ([*SERVER, "--concurrency", "0"], "--concurrency"),
     ],
 )
 def test_wrong_usage_is_explained_with_exit_code_2(arguments, message, tmp_path):

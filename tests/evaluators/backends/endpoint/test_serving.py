@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import ModelError, UsageError
+from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.evaluators.backends.endpoint import serving
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.serving import Server
@@ -77,6 +77,7 @@ def test_a_run_starts_the_server_asks_it_by_the_name_that_it_serves_and_stops_it
     assert "loading org/model" in (tmp_path / "out" / "server.log").read_text()
     settings = settings_of(tmp_path / "out")
     assert settings["name"] == "org/model" and settings["served"] == ["other"] and "base_url" not in settings
+    assert settings["asked"]["retries"] == 0, "it was ready"
     assert settings["serve"] == {"command": command, "version": "1.2.3", "fingerprint": None}
     assert "--model-arg served_name" not in done.output, "who started the server knows what it serves"
     wait_for(lambda: not listens(port_in(child)))
@@ -88,9 +89,9 @@ def test_a_run_starts_the_server_asks_it_by_the_name_that_it_serves_and_stops_it
 def test_each_program_is_given_model_and_address_in_its_own_way(command, tmp_path):
     model = tmp_path / "model.gguf"
     model.write_bytes(b"GGUF")
-    run("--model", model, "--serve", command, out=tmp_path / "out")
+    run("--model", model, "--serve", f"{command} --name alias", out=tmp_path / "out")
     settings = settings_of(tmp_path / "out")
-    assert settings["serve"]["version"] == "b7" and settings["served"] == [str(model)]
+    assert settings["serve"]["version"] == "b7" and settings["served"] == ["alias"]
     assert settings["serve"]["fingerprint"]
 
 
@@ -113,10 +114,8 @@ def test_a_crash_ends_the_run_with_its_last_lines_and_the_next_run_goes_on(tmp_p
     output = " ".join(done.output.split())
     assert "vllm ended with exit code 3" in output
     assert done.output.rstrip().endswith("out of memory, so to say")
-    assert {failed.task for failed in read_results(tmp_path / "out").failed} == {
-        "q_bench/perception",
-        "aes_bench/empathy",
-    }
+    failed = {failed.task for failed in read_results(tmp_path / "out").failed}
+    assert failed == {"q_bench/perception", "aes_bench/empathy"}
     wait_for(lambda: not listens(port_in(child)))
     before = len(asked.read_text().splitlines())
     program.write_text(whole.replace('"$@"', f'"$@" --asked "{asked}"'))
@@ -137,9 +136,11 @@ def test_a_server_that_ends_before_it_answers_fails_the_run_with_its_last_lines(
 def test_errors_are_shown_that_a_server_wrote_long_before_it_ended(tmp_path):
     server = Server("vllm", "m", tmp_path / "server.log")
     assert server.last_lines() == ""
-    lines = ["loading", *["ERROR ValueError: too many heads"] * 2, *[f"leaked {i}" for i in range(30)]]
-    server.log.write_text("\n\n".join(lines))
-    assert server.last_lines().splitlines() == ["ERROR ValueError: too many heads", "...", *lines[-20:]]
+    errors, leaked = [f"ERROR ValueError: {i} heads" for i in range(6)], [f"leaked {i}" for i in range(30)]
+    # Of a long log, the last 64 KiB are read.
+    head, tail = "\n".join(["loading", *errors, *errors]), "\n\n".join(leaked)
+    server.log.write_text("Error: long ago" + "\n" + head.ljust(2**16 - len(tail), "\n") + tail)
+    assert server.last_lines().splitlines() == [*errors[1:], "...", *leaked[10:]]
 
 
 def test_a_server_that_never_answers_is_stopped_even_if_it_passes_over_the_signal(tmp_path, monkeypatch):
@@ -152,6 +153,13 @@ def test_a_server_that_never_answers_is_stopped_even_if_it_passes_over_the_signa
     assert server.ending() == "", "it did not end by itself"
     server.close()
     wait_for(lambda: not listens(port_in(child)))
+
+
+@pytest.mark.parametrize(("line", "ending"), [("exit 0", "ended with exit code 0"), ("kill -9 $$", "by SIGKILL")])
+def test_how_a_server_ended_is_told(line, ending, tmp_path):
+    server = Server(f"sh -c '{line}' {{model}} {{port}}", "m", tmp_path / "server.log")
+    with contextlib.closing(server), pytest.raises(ModelError, match=ending):
+        server.start(EndpointOptions())
 
 
 @pytest.mark.slow
@@ -172,7 +180,7 @@ def test_the_server_is_stopped_where_the_run_is_interrupted(number, tmp_path):
     ("command", "arguments", "named"),
     [
         ("vllm", [], "--model"),
-        ("ollama", ["--model", "m"], "vllm, sglang, llama.cpp"),
+        ("ollama {model}", ["--model", "m"], "vllm, sglang, llama.cpp"),
         ("vllm", ["--model", "m", "--base-url", "http://127.0.0.1:9/v1"], "--base-url"),
         ("vllm", ["--model", "m", "--model-arg", "served_name=n"], "--model-arg served_name"),
         ("vllm", ["--model", "m", "--device", "cpu", "--dtype", "float16"], "--device, --dtype"),
@@ -192,10 +200,3 @@ def test_one_server_is_not_started_by_several_processes(tmp_path, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     done = run("--model", "m", "--serve", "vllm", out=tmp_path, code=2)
     assert "--tensor-parallel-size" in done.output
-
-
-def test_a_program_that_is_not_there_is_named(programs, tmp_path, monkeypatch):
-    (programs / "llama-server").unlink()
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UsageError, match="the program llama-server"):
-        Server("llama.cpp", "m", tmp_path / "server.log")
