@@ -19,7 +19,7 @@ from eyechart.datasets_scripts.common.errors import (
 )
 from eyechart.datasets_scripts.export import export
 from eyechart.evaluators import evaluator
-from eyechart.evaluators.evaluation.data import DataRequest, load_data
+from eyechart.evaluators.evaluation.data import DataRequest, LoadedData, load_data
 from eyechart.evaluators.evaluation.evaluator import ComputedScores, progress_bar
 from eyechart.evaluators.results.items import Item
 from eyechart.evaluators.runs.task_runs import make_task_runs
@@ -209,3 +209,13 @@ def test_compute_takes_an_exported_folder(tmp_path: Path) -> None:
     export("llvisionqa", out=folder, data_dir=mini.release("llvisionqa"))
     loaded = load_data(get_task("q_bench/perception"), DataRequest(str(folder)))
     assert len(loaded.dataset) == 180 and loaded.source == str(folder)
+
+
+def test_the_revision_is_that_of_the_only_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    data = LoadedData(datasets.Dataset.from_dict({"id": ["q"]}), "own", "test", "me/photos")
+    revisions = [data.describe().get("revision")]
+    for commit in ("a1", "b2"):
+        (tmp_path / "datasets--me--photos" / "snapshots" / commit).mkdir(parents=True)
+        revisions.append(data.describe().get("revision"))
+    assert revisions == [None, "a1", None]

@@ -7,11 +7,19 @@ from typing import Any
 import pytest
 
 from eyechart.evaluators.evaluation.findings import score_notes
-from eyechart.evaluators.results.finished_runs import is_served_name, served_notes, unconfirmed_names
+from eyechart.evaluators.results.finished_runs import (
+    MINI,
+    all_notes,
+    extent,
+    is_served_name,
+    served_notes,
+    unconfirmed_names,
+)
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.score_rows import interval_notes, is_above_chance, unparsed_note
 from eyechart.metrics.reply_counts import unparsed_replies
+from tests.evaluators.finished_runs import ACCURACY, evaluated
 
 CLUSTERED = "95 % Wilson score interval with a cluster-robust variance (effective number of items)"
 DYADIC = "95 % Wilson score interval with a variance that is robust to shared images (effective number of pairs)"
@@ -199,3 +207,54 @@ MODEL = {"name": "no/such-model", "served": ["tiny-f32.gguf"]}
 def test_names_that_were_neither_requested_nor_confirmed_are_noted(settings, expected):
     assert [(each.code, each.values["served"]) for each in served_notes(settings)] == expected
     assert unconfirmed_names(settings) == [name for code, names in expected if code == "served" for name in names]
+
+
+BLIND, PART = note("blind"), note("average_incomplete")
+TWO_LEFT_OUT = [{"id": "b", "reason": "x"}, {"id": "a", "reason": "y"}]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, {}),
+        ({"scores": None}, {"no_score": {}}),
+        ({"scores": None, "notes": [BLIND]}, {"blind": {}}),
+        ({"complete": False, "notes": [BLIND]}, {"blind": {}, "incomplete": {}}),
+        ({"complete": False, "notes": [BLIND, PART]}, {"blind": {}, "average_incomplete": {}}),
+        ({"data": {"source": MINI}}, {"synthetic": {"tasks": []}}),
+        ({"variants": {"x": {"judge": "a"}, "y": {"judge": "z"}}}, {}),
+        ({"variants": {"x": {"judge": "a"}, "y": {"judge": "lexical"}}}, {"by_words": {}}),
+        ({"left_out": TWO_LEFT_OUT}, {"left_out": {"n": 2, "id": "b", "reason": "x"}}),
+    ],
+)
+def test_what_a_result_records_is_noted(fields: dict[str, Any], expected: dict[str, Any]) -> None:
+    assert {each.code: each.values for each in all_notes(evaluated(**fields))} == expected
+
+
+def own(n: int, rows: int | None = 30, **settings: Any) -> TaskResult:
+    return evaluated("own", "own", scores=ACCURACY | {"n": n}, data={"rows": rows}, settings=settings)
+
+
+def average(*names: str) -> TaskResult:
+    settings = {"databases": list(names)}
+    return evaluated("q_bench/assessment", "average", "test", scores=ACCURACY | {"n": 24}, settings=settings)
+
+
+ENGLISH = {"scores": {"circular_accuracy": 0.5, "n_questions": 1176}, "data": {"config": "en"}}
+
+
+@pytest.mark.parametrize(
+    ("results", "expected"),
+    [
+        ([evaluated(), evaluated("mmbench/en", "mmbench", **ENGLISH)], "2,671 of 2,659 official items"),
+        ([own(4)], ""),
+        ([own(30, limit=40)], ""),
+        ([own(4, limit=4), own(6, None)], "10 of 30 items"),
+        ([own(5, 40), own(4, sample={"n": 4, "of": 30, "seed": 0})], "9 of 70 items (random sample)"),
+        ([own(4, limit=4), evaluated()], "1,499 of 1,525 items"),
+        ([average("koniq10k", "live_itw")], "24 of 11,242 official items"),
+        ([average("koniq10k", "unknown")], ""),
+    ],
+)
+def test_results_say_which_part_of_their_data_they_cover(results: list[TaskResult], expected: str) -> None:
+    assert extent(results) == expected

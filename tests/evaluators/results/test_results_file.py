@@ -11,8 +11,9 @@ from importlib import metadata
 import pytest
 
 from eyechart.datasets_scripts.common.errors import BadResultsError, MissingFileError, UsageError
+from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.items import Item, write_predictions
-from eyechart.evaluators.results.results_file import FailedTask, collect, read_results
+from eyechart.evaluators.results.results_file import FailedTask, collect, read_results, with_nan
 from eyechart.evaluators.runs.run import write_run
 from tests.evaluators.finished_runs import evaluated, evaluation, item, write
 from tests.growth import LARGE, SMALL, growth
@@ -80,9 +81,13 @@ def of_task(**changes):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda raw: raw["tasks"][0].pop("settings") and None, r"key tasks\[0\]\.settings: field required"),
+        (
+            lambda raw: [raw["tasks"][0].pop(key) for key in ("timings", "settings")] and None,
+            r"key tasks\[0\]\.settings: ",
+        ),
         (of_task(model=3), r"key tasks\[0\]\.model: .*string; it is 3"),
-        (of_task(left_out=[{"id": "a", "reason": "b", "why": "c"}]), r"\.left_out\[0\]\.why: extra inputs are not"),
+        (of_task(left_out=[{"id": "a", "reason": "b", "why": "c"}]), r"\.why: extra inputs are .*; it is 'c'"),
+        (of_task(left_out=[{"id": "a"}]), r"key tasks\[0\]\.left_out\[0\]\.reason: field required\n"),
         (of_task(notes=[{"code": "unparsed", "values": {"of": 3}}]), r"\.notes\[0\]: .*no note 'unparsed'"),
         (of_task(rank=1), r"key tasks\[0\]\.rank: extra inputs are not permitted"),
         (of_task(scores__srcc=10**400), r"\.scores\.srcc is 1000.*; expected a number"),
@@ -102,6 +107,13 @@ def of_task(**changes):
         (of_task(diagnostics__convergence={"curve": [1]}), r"\.convergence\.curve\[0\]: .*dictionary; it is 1"),
         (lambda raw: raw.update(environment="x"), r"environment: .*dictionary; it is 'x'"),
         (lambda raw: raw["tasks"].extend(raw["tasks"]), r"tasks\[1\] repeats the task, dataset and split"),
+        (
+            of_task(diagnostics__repeats={"count": 1, "mean": {}, "standard_deviation": {}}),
+            r"\.repeats\.count: .* 2; it is 1",
+        ),
+        (of_task(diagnostics__unread=-1), r"\.unread: .* 0; it is -1"),
+        (of_task(diagnostics__replies=-1), r"\.replies: .* 0; it is -1"),
+        *((lambda raw, n=n: raw.update(schema=n), f"its schema is {n}, .* only schema 1") for n in (0, 1.0)),
         (lambda raw: raw.update(schema=2), r"results\.json: its schema is 2, .*\(.*\) reads only schema 1"),
         (lambda raw: raw.pop("schema") and None, 'expected an object with the key "schema"'),
         (lambda raw: '{"schema": 1,', "cannot be read as results: EOF"),
@@ -120,6 +132,8 @@ def test_an_edited_file_is_refused_with_its_key(edited, change, reason):
 def test_numbers_that_are_not_finite_are_read_as_undefined(edited, number):
     path = edited(lambda raw: json.dumps(raw).replace('"srcc": 0.5', f'"srcc": {number}'))
     assert math.isnan(read_results(path).tasks[0].scores["srcc"])
+    read = with_nan({"all": None, "x": {"plcc": None, "plcc_ci95": None, "srcc_ci95": [0.5, None]}})
+    assert repr(read) == "{'all': None, 'x': {'plcc': nan, 'srcc_ci95': [0.5, nan]}}"
     path.unlink()
     with pytest.raises(MissingFileError, match=r"results\.json: does not exist"):
         read_results(path.parent)
@@ -137,6 +151,13 @@ def test_time_to_read_grows_with_the_file_and_not_with_its_square(edited, tmp_pa
         assert len(read_results(files[n]).tasks[0].scores["scores"]) == n
 
     assert growth(read) < 8
+
+
+def test_a_result_has_the_answers_of_its_first_repeat(tmp_path):
+    results = [evaluated(items=[item("q1"), item("q1", repeat=2)]), evaluated(split="test", items=[item("q2")] * 2)]
+    (run,) = read_runs([write(tmp_path, results)])
+    dev, test = (run.answers(key) for key in run.tasks)
+    assert (dev.column("id"), test.column("id"), test.column("other")) == (["q1"], ["q2"] * 2, [None] * 2)
 
 
 # Forks share the imports. With Arrow's threads, 25 of 60 aborted with "terminate called without an active exception".
