@@ -32,7 +32,7 @@ _PACKAGES = ("eyechart", "accelerate", "numpy", "tokenizers", "torch", "transfor
 class Record(BaseModel):
     """The contents of `text_to_score.json`: what the weights do not contain."""
 
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(extra="forbid")
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
     mean: float

@@ -20,7 +20,7 @@ NAMES, CONTENT, POSITION = "names", "question and options", "position"
 READ_AS_EMPTY = frozenset(["#N/A", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"])
 """Options that pandas, which other tools use, reads as empty cells."""
 _MOST_NAMED = 3
-_SPLIT = re.compile(r"(dev|test)-(?=.)", re.DOTALL)
+_SPLIT = re.compile(r"^(dev|test)-(?=.)", re.DOTALL)
 _WHOLE = re.compile(r"(-?\d+)\.0")
 
 
@@ -203,7 +203,7 @@ def _by_unique_name(targets: Iterable[_Target]) -> dict[str, _Target]:
     """Targets by their possible names in files, without names that several targets have."""
     by_name: dict[str, list[_Target]] = defaultdict(list)
     for target in targets:
-        bare = _SPLIT.sub("", target.id, count=1) if _SPLIT.match(target.id) else target.id
+        bare = _SPLIT.sub("", target.id)
         for name in {target.id, bare, _file_name(bare)}:
             by_name[name].append(target)
     return {name: same[0] for name, same in by_name.items() if len(same) == 1}

@@ -78,6 +78,14 @@ def test_every_reply_in_json_is_read_back_as_it_was(write, reply):
     answers = json.loads(content.decode("utf-8"))
     answer = answers[0] if isinstance(answers, list) else answers.get("test-1.png", answers)
     assert reply in answer.values()
+    # AesBench's scripts write Unicode, the others ASCII.
+    assert ("多云".encode() in content) == (reply == "多云" and isinstance(write, partial))
+
+
+@pytest.mark.parametrize("write", [*JSON, partial(mmbench_answer_file, config="en")])
+def test_every_row_has_one_reply(write):
+    with pytest.raises(ValueError, match="argument 2 is shorter"):
+        write([{"id": "test-1.png", "question": "?", "options": ["Yes"]}] * 2, ["A"])
 
 
 def test_each_image_of_aesbench_has_one_reply():

@@ -196,8 +196,8 @@ def test_what_the_paper_decides_cannot_be_given_too(task, name, value):
 def test_data_that_are_not_the_papers_are_refused(reference, tmp_path):
     task = get_task("two_afc/fine_mos")
     assert published_data_options(task, {"mm21_dir": "x"}) == {"pairing": "released", "mm21_dir": "x"}
-    with pytest.raises(UsageError, match="as_published and the data option rounds=3 are both given"):
-        published_data_options(task, {"rounds": 3})
+    with pytest.raises(UsageError, match="as_published and the data option rounds=13 are both given"):
+        published_data_options(task, {"rounds": 13})
     (task_run,) = make_task_runs([task.name], options=RunOptions(as_published=True))
     assert task_run.data.options == {"pairing": "released"}
     with pytest.raises(UsageError, match="as_published and the data option pairing='random' are both given"):

@@ -25,7 +25,8 @@ OURS = "no source"
 
 CLARITY = {"question": "How is the clarity of the image?", "options": ["High", "Medium", "Low"], "images": [None]}
 CLARITY_OF_PAIR = {**CLARITY, "images": [None, None]}
-APPLES = {"question": "How many apples are there in the image?", "options": list("4321"), "hint": "", "images": [None]}
+# Loaded without its images.
+APPLES = {"question": "How many apples are there in the image?", "options": list("4321"), "hint": "", "images": []}
 HINTED = {**APPLES, "hint": "Look at the bowl."}
 WARM = {
     "question": "Does the image maintain a balance between warm and cold colors?",
@@ -70,6 +71,7 @@ BLIND = (
 )
 Q_BENCH = ["q_bench/perception", "ql_bench/single"]
 PAIRS = ["q_bench/perception_pairs", "ql_bench/pair"]
+A3 = ["q_bench/assessment"]
 MMBENCH = ["mmbench/en", "mmbench/cn", "mmbench/en_v11", "mmbench/cn_v11", "mmbench/cc"]
 AES_CHOICES = ["aes_bench/perception", "aes_bench/empathy", "aes_bench/assessment"]
 TWO_AFC = ["two_afc/coarse", "two_afc/fine_levels", "two_afc/fine_types", "two_afc/fine_mos"]
@@ -97,13 +99,8 @@ PROMPTS = [
         "Describe the quality, aesthetics and other low-level appearance of the image in details.<image>",
     ),
     # Q-Bench, Sec. 2.4.1; Q-Future/Q-Bench, example_code_for_idefics/a3_assessment_all.py.
-    (["q_bench/assessment"], DEFAULT, {}, "Rate the quality of the image.<image>"),
-    (
-        ["q_bench/assessment"],
-        "numerical",
-        {},
-        "Score the quality of the image from 1 to 5, with 1 as lowest and 5 as highest.<image>",
-    ),
+    (A3, DEFAULT, {}, "Rate the quality of the image.<image>"),
+    (A3, "numerical", {}, "Score the quality of the image from 1 to 5, with 1 as lowest and 5 as highest.<image>"),
     # open-compass/VLMEvalKit, vlmeval/dataset/image_mcq.py, ImageMCQDataset.build_prompt.
     (MMBENCH, DEFAULT, APPLES, f"<image>{APPLES_ASKED}{INSTRUCTED}"),
     (MMBENCH, DEFAULT, HINTED, f"<image>Hint: Look at the bowl.\n{APPLES_ASKED}{INSTRUCTED}"),
@@ -178,14 +175,8 @@ TOOLKITS = [
 ]
 # Prompts without options, and how the reply to each begins.
 OPEN_PROMPTS = [
-    ("q_bench/perception", CLARITY, ("How is the clarity of the image? ", IMAGE), "#Answer:", "Q-Bench, A.2.1"),
-    (
-        "q_bench/perception_pairs",
-        CLARITY_OF_PAIR,
-        ("How is the clarity of the image? ", IMAGE, IMAGE),
-        "#Answer:",
-        OURS,
-    ),
+    (Q_BENCH[0], CLARITY, ("How is the clarity of the image? ", IMAGE), "#Answer:", "Q-Bench, A.2.1"),
+    (PAIRS[0], CLARITY_OF_PAIR, ("How is the clarity of the image? ", IMAGE, IMAGE), "#Answer:", OURS),
     *((name, APPLES, (IMAGE, APPLES["question"]), "", OURS) for name in MMBENCH),
     *((name, HINTED, (IMAGE, f"Look at the bowl.\n{APPLES['question']}"), "", OURS) for name in MMBENCH),
 ]
@@ -264,8 +255,10 @@ def test_options_that_are_not_the_releases_are_written_in_its_form():
     """Shuffled, of one's own data, or of a release that has them in columns."""
     for row in ({**WARM, "released_options": None}, {**WARM, "released_options": ""}):
         assert prompt_of("aes_bench/perception", row) == parts(ASKED_WARM)
-    shuffled = prompt_of("aes_bench/perception", {**WARM, "options": ["No", "Yes"]})[0]
-    assert "options:\nA) No\nB) Yes\nYou should" in shuffled
+    # Both ways round in the alphabet.
+    for row, options in ((WARM, ["No", "Yes"]), (AESTHETIC, ["Low", "High", "Medium"])):
+        shuffled = prompt_of("aes_bench/perception", {**row, "options": options})[0]
+        assert f"options:\nA) {options[0]}\nB) {options[1]}\n" in shuffled
     # An option of the paper's line may end in a full stop.
     line = prompt_of("aes_bench/empathy", {**WARM, "options": ["By joy.", "By gloom."]}, "paper")[2]
     assert line.startswith(" Choose one from the following options: A) By joy. B) By gloom. You should")

@@ -80,13 +80,13 @@ def test_photos_with_opinion_scores_are_assessed(examples):
 
 
 def test_a_folder_whose_only_split_is_train_runs_without_naming_it(tmp_path):
-    (tmp_path / "photos").mkdir()
+    (tmp_path / "p").mkdir()
     for i in range(4):
-        (tmp_path / "photos" / f"{i}.png").write_bytes(png(i))
-    write_lines(tmp_path / "photos" / "metadata.jsonl", [{"file_name": f"{i}.png", "mos": i} for i in range(4)])
+        (tmp_path / "p" / f"{i}.png").write_bytes(png(i))
+    write_lines(tmp_path / "p" / "metadata.jsonl", [{"file_name": f"{i}.png", "mos": i} for i in range(4)])
     path = tmp_path / "rate.yaml"
     path.write_text(
-        "name: rate\nprotocol: quality_assessment\ndata: {path: photos}\ncolumns: {quality: mos}\n"
+        "name: r\nprotocol: quality_assessment\ndata: {path: p}\ncolumns: {quality: mos}\n"
         "prompt: '{image} Rate it.'\nprefill: It is\nword_pairs: [good/poor]\n"
     )
     for number, split in enumerate(([], ["--split", "train"])):
@@ -283,7 +283,8 @@ def test_templates_become_prompts(template, row, expected):
         ({"prompt": "{images} {options} {"}, "is not a valid template"),
         ({"prompt": "{images} {options} {0!r}"}, "is not a valid template"),
         ({"prompt": "{question} {options}"}, "prompt: the images are missing"),
-        ({"prompt": "{images} {options} {answer}"}, "{answer} would show the label"),
+        ({"prompt": "{images} {options} {}"}, "is not a valid template"),
+        ({"prompt": "{images} {options} {quality} {answer}"}, "{answer} would show the label"),
         ({"prompt": "{images} {options} {quality}"}, "{quality} would show the label"),
         ({"prompt": "{images} {question}"}, "prompt: circular_eval needs {options}"),
         ({"prompt": None}, "prompt: Field required"),
@@ -293,6 +294,8 @@ def test_templates_become_prompts(template, row, expected):
         ({"columns": {"options": ["A", 1]}}, "columns.options"),
         ({"groups": "room"}, "groups: "),
         ({"name": 3}, "name: "),
+        ({"name": ""}, "name: String should have at least 1 character"),
+        ({"data": {"path": ""}}, "data.path: String should have at least 1 character"),
         ({"settings": {"erly_stop": True}}, "unknown setting 'erly_stop' of my_questions; did you mean 'early_stop'?"),
         ({"settings": {"rounds": 0}}, "my_questions: rounds: "),
         ({"word_pairs": ["good/poor"]}, "protocol circular_eval does not take word_pairs"),

@@ -44,12 +44,14 @@ def test_a_saved_regressor_has_the_same_weights_bit_for_bit_and_gives_the_same_p
 
 def test_a_folder_holds_safetensors_and_a_record_and_nothing_of_the_training(descriptions, settings, tmp_path):
     short = dataclasses.replace(settings, epochs=1)
-    train(*descriptions, short, tmp_path / "out")
-    names = {path.name for path in (tmp_path / "out").rglob("*")}
+    (first, *others), scores = descriptions
+    with pytest.warns(UserWarning, match="1 of 72 texts .* max_length=64"):
+        train([first * 20, *others], scores, short, tmp_path / "new" / "out")
+    names = {path.name for path in (tmp_path / "new" / "out").rglob("*")}
     assert names == {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", RECORD_FILE}
-    record = json.loads((tmp_path / "out" / RECORD_FILE).read_text())
-    assert record["settings"] == dataclasses.asdict(short)
-    assert record["schema"] == 1
+    text = (tmp_path / "new" / "out" / RECORD_FILE).read_text()
+    record = json.loads(text)
+    assert record["settings"] == dataclasses.asdict(short) and text.startswith('{\n  "schema": 1,')
     assert record["mean"] == pytest.approx(np.mean(descriptions[1]))
     assert record["standard_deviation"] == pytest.approx(np.std(descriptions[1]))
     assert record["base_model"]["architecture"] == "BertForSequenceClassification"
@@ -58,10 +60,10 @@ def test_a_folder_holds_safetensors_and_a_record_and_nothing_of_the_training(des
 
 
 def test_of_a_long_text_the_beginning_is_read_and_that_is_told(regressor):
-    with pytest.warns(UserWarning, match="1 of 2 texts .* max_length=64"):
+    with pytest.warns(UserWarning, match="1 of 2 texts .* max_length=64") as caught:
         cut, _ = regressor.predict(["the image is good " * 40, "good"])
     begun = regressor.predict([" ".join(("the image is good " * 40).split()[:62])])[0]
-    assert cut == pytest.approx(begun, abs=1e-3)
+    assert cut == pytest.approx(begun, abs=1e-3) and caught[0].filename == __file__
 
 
 @pytest.mark.parametrize(
@@ -87,12 +89,20 @@ def test_unusable_pairs_are_refused_before_anything_is_loaded(texts, scores, mes
     ("setting", "value"),
     [
         *(("epochs", 0), ("batch_size", 0), ("max_length", 2), ("seed", -1), ("learning_rate", 0.0)),
-        *(("learning_rate", float("nan")), ("warmup", 1.0), ("weight_decay", -0.1)),
+        *(("learning_rate", float("nan")), ("warmup", 1.0), ("warmup", -0.1), ("weight_decay", -0.1)),
     ],
 )
 def test_settings_out_of_range_are_refused(setting, value):
     with pytest.raises(UsageError, match=f"{setting}={value} is not allowed; expected a number from"):
         TrainingSettings(**{setting: value})
+
+
+def test_defaults_are_those_of_bert_and_the_ends_of_ranges_are_allowed():
+    """Appendix A.3 of https://arxiv.org/abs/1810.04805, for fine-tuning."""
+    published = {"epochs": 4, "learning_rate": 3e-5, "warmup": 0.1, "weight_decay": 0.01, "batch_size": 16}
+    defaults = dataclasses.asdict(TrainingSettings())
+    assert defaults.items() >= {**published, "max_length": 256, "seed": 0, "cpu_only": False}.items()
+    TrainingSettings(batch_size=1, max_length=3, warmup=0.99)
 
 
 def test_encoders_that_cannot_be_used_are_refused(descriptions, settings, tmp_path):
@@ -158,22 +168,20 @@ def test_folders_that_are_not_empty_or_damaged_are_refused(descriptions, setting
     regressor.save(tmp_path / "saved")
     record, weights = tmp_path / "saved" / RECORD_FILE, tmp_path / "saved" / "model.safetensors"
     complete = record.read_text()
-    record.write_text(complete.replace('"schema": 1', '"schema": 2'))
-    with pytest.raises(ModelError, match="cannot be read"):
-        TextToScore.load(tmp_path / "saved")
+    for damage in ({"schema": 2}, {"standard_deviation": 0}, {"more": 1}):
+        record.write_text(json.dumps(json.loads(complete) | damage))
+        with pytest.raises(ModelError, match="cannot be read"):
+            TextToScore.load(tmp_path / "saved")
     record.write_text(complete)
     weights.write_bytes(weights.read_bytes()[:-1000])
     with pytest.raises(ModelError, match="cannot be loaded"):
         TextToScore.load(tmp_path / "saved")
 
 
-IDS = [f"{row}" for row in range(72)]
-
-
 @pytest.fixture(scope="module")
 def validated(descriptions, settings):
     with pytest.warns(SmallSampleWarning, match="with n=24 images, the fit inflates plcc_fitted"):
-        return cross_validate(*descriptions, settings, folds=3, image_ids=IDS)
+        return cross_validate(*descriptions, settings, folds=3, image_ids=[f"{row}" for row in range(72)])
 
 
 def test_unseen_descriptions_are_ranked_far_above_chance(validated, settings):
@@ -213,6 +221,7 @@ def test_images_with_several_descriptions_are_validated_image_by_image(descripti
         (["a", "b"], [1.0, 2.0], ["x", "y"], "folds=3 is not allowed; expected 2 to 2, the number of images"),
         (["a", "b", "c"], [1.0, 2.0, 3.0], ["x", "y", "y"], "folds=3 is not allowed; expected 2 to 2"),
         (["a", "b", "c"], [1.0, 2.0, 3.0], ["x", "y"], "image_ids has 2 items; expected one for each of 3"),
+        (["a", "b", "c"], [1.0, 2.0, 3.0], list("xyzx"), "image_ids has 4 items; expected one for each of 3"),
         (["a", "b", "c"], [1.0, 2.0], ["x", "y", "z"], "scores has 2"),
     ],
 )

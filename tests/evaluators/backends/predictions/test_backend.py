@@ -29,6 +29,7 @@ def test_answers_are_scored_in_any_order(tmp_path, questions):
     assert result.scores["accuracy"] == 1.0
     settings = result.settings["model"]
     assert (result.model, settings["predictions"], settings["predictions_unused"]) == ("answers", 8, 2)
+    assert result.items[0].prompt is None
 
 
 def test_line_separators_inside_texts_are_no_line_breaks(tmp_path, questions):
@@ -36,6 +37,16 @@ def test_line_separators_inside_texts_are_no_line_breaks(tmp_path, questions):
     lines = [json.dumps({"id": f"q{i}", "text": "A\u2028\x85"}, ensure_ascii=False) for i in range(6)]
     path.write_text("\r\n".join(lines), "utf-8", newline="")
     assert run("q_bench/perception", path, questions).scores["accuracy"] == pytest.approx(2 / 6)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("id", ""), ("pass", ""), ("score", "1"), ("score", float("inf")), ("logits", {"good": float("nan")})],
+)
+def test_the_first_malformed_value_of_a_row_is_named(tmp_path, name, value):
+    path = write(tmp_path, {"id": "a", "pass": "b", "text": "A"}, {"id": "b", "finish_reason": 3, name: value})
+    with pytest.raises(BadAnnotationError, match=f"row 2: '{name}' is "):
+        PredictionsFileBackend(path)
 
 
 @pytest.mark.parametrize(
@@ -101,6 +112,7 @@ def scores(path, **options):
 def test_scores_by_name_in_any_order(tmp_path, column):
     text = f"\ufeff{column},score,seconds\r\nmovie/b.png,2,0.1\r\nc-1.png, -3.5 ,0.1\r\na.png,1e-1,0.2\r\n"
     assert scores(write_text(tmp_path, text)) == [0.1, 2.0, -3.5]
+    assert scores(tmp_path / "niqe.csv", lower_is_better=True) == [-0.1, -2.0, 3.5]
 
 
 def test_a_file_name_of_two_images_tells_neither(tmp_path):

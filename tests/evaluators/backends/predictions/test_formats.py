@@ -29,6 +29,7 @@ FILES = [
     ("vlmevalkit", "a.json", VLMEVALKIT, "prediction"),
     ("lmms-eval", "a.jsonl", LMMS_EVAL, "filtered_resps"),
     ("q-bench-logits", "a.json", Q_BENCH, "logit_good"),
+    ("q-bench-answers", "a.json", {"img_path": "pairs_cat_/7.jpg", "question": "Why?", "response": "A"}, "response"),
     ("quality-scores", "a.csv", {"image": "dev-7", "score": 1}, "score"),
 ]
 
@@ -38,14 +39,14 @@ def test_equal_rows_count_once_and_different_ones_are_an_error(tmp_path, form, n
     """In every format; rows of XLSX, TSV and CSV count from their header line."""
     write, first = WRITERS[Path(name).suffix.lower()], 1 if "json" in name else 2
     asked = Request("dev-7", ("Why?",), (), words=("good", "poor") if answer in ("logit_good", "score") else ())
-    backend = PredictionsFileBackend(write(tmp_path / name, [row, row, row]))
+    backend = PredictionsFileBackend(write(tmp_path / name, [row] * 4))
     (response,) = backend.answer([asked])
     assert response.error is None
     settings = backend.settings()
     counts = [settings[key] for key in ("predictions", "predictions_repeated", "predictions_unused")]
-    assert (settings["format"], counts) == (form, [3, 2, 0])
+    assert (settings["format"], counts) == (form, [4, 3, 0])
     different = write(tmp_path / name, [row, row | {answer: "5"}, row])
-    reason = rf"row {first + 1}: repeats id '.*7', pass 'main' of row {first} with different contents"
+    reason = rf"row {first + 1}: repeats id '.*7.*', pass 'main' of row {first} with different contents"
     with pytest.raises(BadAnnotationError, match=reason):
         PredictionsFileBackend(different)
     assert "predictions_repeated" not in PredictionsFileBackend(write(tmp_path / name, [row])).settings()

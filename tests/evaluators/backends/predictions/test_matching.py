@@ -7,6 +7,7 @@ import pytest
 
 from eyechart.datasets_scripts.common.errors import MissingPredictionError
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
+from eyechart.evaluators.requests.types import Request
 from tests.evaluators.backends.predictions.files import ask, vlmevalkit_row, write_jsonl, write_tsv
 
 YES_NO = ("Yes", "No")
@@ -29,16 +30,17 @@ def matched(path, rows):
     backend = PredictionsFileBackend(path)
     responses = list(backend.answer([ask(row) for row in rows]))
     assert all(r.error is None or isinstance(r.error, MissingPredictionError) for r in responses)
-    return [response.text for response in responses], backend.settings()
+    settings = backend.settings()
+    assert not (settings["matched_by"] and any("ids in the file" in str(response.error) for response in responses))
+    return [response.text for response in responses], settings
 
 
-SAME = [
-    question("dev-a.png", "Is it sharp?"),
-    question("dev-b.png", "Is it dark?"),
-    question("dev-c.png", "Is it sharp?"),
-    question("dev-d.png", "Is it noisy?"),
-    question("dev-e.png", "Is it sharp?"),
-]
+def questions_of(*texts):
+    """About images a, b, c, ..."""
+    return [question(f"dev-{letter}.png", f"Is it {text}?") for letter, text in zip("abcdefgh", texts, strict=False)]
+
+
+SAME = questions_of("sharp", "dark", "sharp", "noisy", "sharp")
 
 
 @pytest.mark.parametrize("first", [0, 1, 100])
@@ -58,6 +60,10 @@ def test_part_of_the_data_and_part_of_the_file(tmp_path):
     texts, settings = matched(file_of(tmp_path, SAME, keep=(0, 1, 3)), SAME)
     assert texts == ["dev-a.png", "dev-b.png", None, "dev-d.png", None]
     assert settings["predictions_unused"] == 0
+    # The file lacks one of two neighbours with the same question, and from there on its numbers are other ones.
+    rows = questions_of("dark", "sharp", "noisy", "sharp", "sharp", "bright", "sharp", "real")
+    texts = [None if n in (3, 4) else row["id"] for n, row in enumerate(rows)]
+    assert matched(file_of(tmp_path, [*rows[:3], *rows[4:]]), rows)[0] == texts
 
 
 def test_nothing_is_guessed_where_the_order_is_another(tmp_path):
@@ -65,7 +71,7 @@ def test_nothing_is_guessed_where_the_order_is_another(tmp_path):
     responses = list(backend.answer([ask(SAME[index]) for index in (3, 4, 1)]))
     assert [response.text for response in responses] == ["dev-d.png", None, "dev-b.png"]
     assert isinstance(responses[1].error, MissingPredictionError)
-    assert "but several items match" in str(responses[1].error)
+    assert "row 2, 4, 5 has its question and options, but several items match" in str(responses[1].error)
 
 
 def test_another_split_is_not_taken_for_this_one(tmp_path):
@@ -76,10 +82,12 @@ def test_another_split_is_not_taken_for_this_one(tmp_path):
     texts, settings = matched(path, asked)
     assert texts == [None] * 10
     assert settings["predictions_unused"] == 10
+    assert matched(path, asked[:8])[0] == [*(f"test-{n}.png" for n in range(4)), *[None] * 4], "4 of 8 are enough"
     (response, *_) = PredictionsFileBackend(path).answer([ask(row) for row in asked])
     assert "the file has the questions of only 4 of 10 items; is it for other data?" in str(response.error)
-    path = write_tsv(tmp_path / "a.tsv", [{"index": index, "prediction": "A"} for index in range(300, 310)])
-    (response,) = PredictionsFileBackend(path).answer([ask(question("dev-7", "Is it sharp?"))])
+    rows = [{"index": n, "question": "Sharp?", "prediction": "A"} for n in range(300, 310)]
+    path = write_tsv(tmp_path / "a.tsv", rows)
+    (response,) = PredictionsFileBackend(path).answer([Request("dev-7", ("Sharp?",), ())])
     assert "or for any other item; ids in the file: '300', '301', '302', ..." in str(response.error)
 
 
@@ -90,11 +98,8 @@ def test_another_split_is_not_taken_for_this_one(tmp_path):
         ({"dev-a.png": "Is it sharp?", "dev-b.png": "At the edges: Is it sharp?"}, {"question and options": 2}),
         # The ids count from one and the file from zero, so that two neighbours of the same question seem to fit.
         (
-            {
-                f"dev-{n}": f"Is it {text}?"
-                for n, text in enumerate(["sharp", "dark", "dark", "noisy", "bright", "real"], 1)
-            },
-            {"question and options": 4, "position": 2},
+            {f"dev-{n}": f"Is it {text}?" for n, text in enumerate(["sharp", "dark", "dark", "noisy"], 1)},
+            {"question and options": 2, "position": 2},
         ),
     ],
 )
@@ -110,12 +115,7 @@ def test_similar_names_and_questions_are_told_apart(tmp_path, questions, matched
         # Complete ids come first.
         (["dev-a.png", "dev-b.png"], ["a.png", "dev-a.png"], ["dev-a.png", None], 1),
         # Then items may be named by their image,
-        (
-            ["dev-a.png", "dev-b.png", "dev-c.png"],
-            ["b.png", "dev-a.png", "test-c.png"],
-            ["dev-a.png", "b.png", None],
-            1,
-        ),
+        (["dev-a", "dev-b.png", "dev-c"], ["b.png", "dev-a", "test-c"], ["dev-a", "b.png", None], 1),
         # unless two share its name,
         (["x/a.png", "y/a.png", "y/b.png"], ["a.png", "b.png"], [None, None, "b.png"], 1),
         # or it is a bare number.
@@ -138,12 +138,17 @@ def test_blanks_and_unicode_forms_make_no_difference(tmp_path):
 
 def test_image_names_are_names(tmp_path):
     rows = [
-        vlmevalkit_row(row, 10 - index, row["id"]) | {"image_path": f"images/{row['id'][4:]}"}
+        vlmevalkit_row(row, 10 - index, row["id"]) | {"image_path": "" if index == 3 else f"images/{row['id'][4:]}"}
         for index, row in enumerate(SAME)
     ]
     texts, settings = matched(write_tsv(tmp_path / "a.tsv", rows), SAME)
     assert texts == [row["id"] for row in SAME]
-    assert settings["matched_by"] == {"names": 5}
+    assert settings["matched_by"] == {"names": 4, "question and options": 1}
+
+
+def released(reference, split):
+    rows = json.loads((reference / "llvisionqa" / f"llvisionqa_{split}.json").read_text("utf-8"))
+    return [question(f"{split}-{row['img_path']}", row["question"], tuple(row["candidates"])) for row in rows]
 
 
 @pytest.mark.parametrize(
@@ -152,10 +157,7 @@ def test_image_names_are_names(tmp_path):
     ids=["all", "counted from one", "two thirds of the file"],
 )
 def test_the_release_of_q_bench_is_matched_without_a_mistake(reference, tmp_path, first, share, at_least):
-    rows = [
-        question(f"dev-{row['img_path']}", row["question"], tuple(row["candidates"]))
-        for row in json.loads((reference / "llvisionqa" / "llvisionqa_dev.json").read_text("utf-8"))
-    ]
+    rows = released(reference, "dev")
     keep = set(random.Random(1).sample(range(len(rows)), int(share * len(rows))))
     texts, _ = matched(file_of(tmp_path, rows, first, keep), rows)
     wrong = [(text, row["id"]) for text, row in zip(texts, rows, strict=True) if text not in (None, row["id"])]
@@ -164,12 +166,5 @@ def test_the_release_of_q_bench_is_matched_without_a_mistake(reference, tmp_path
 
 
 def test_the_other_split_of_q_bench_is_not_taken_for_this_one(reference, tmp_path):
-    folder = reference / "llvisionqa"
-    dev, test = (
-        [
-            question(f"{split}-{row['img_path']}", row["question"], tuple(row["candidates"]))
-            for row in json.loads((folder / f"llvisionqa_{split}.json").read_text("utf-8"))
-        ]
-        for split in ("dev", "test")
-    )
-    assert set(matched(file_of(tmp_path, dev), test)[0]) == {None}
+    path = file_of(tmp_path, released(reference, "dev"))
+    assert set(matched(path, released(reference, "test"))[0]) == {None}

@@ -77,7 +77,8 @@ def test_scores_of_any_quality_measure(tmp_path):
     task = score(path, *arguments, "--lower-is-better", task="q_bench/assessment")
     assert (task.scores["n"], task.scores["srcc"]) == (len(photographs), pytest.approx(1.0))
     assert task.settings["model"]["lower_is_better"] is True
-    assert score(path, *arguments, task="q_bench/assessment").scores["srcc"] == pytest.approx(-1.0)
+    task = score(path, *arguments, task="q_bench/assessment")
+    assert (task.scores["srcc"], task.settings["model"]["lower_is_better"]) == (pytest.approx(-1.0), False)
 
 
 def test_lower_is_better_is_about_scores(tmp_path):

@@ -48,8 +48,8 @@ def test_a_tsv_has_no_limit_and_an_xlsx_counts_what_reaches_its_own(tmp_path):
     path = write_xlsx(tmp_path / "a.xlsx", [vlmevalkit_row(ROW, 7, text), vlmevalkit_row(ROW, 8, "B")])
     backend = PredictionsFileBackend(path)
     (response,) = backend.answer([ask(ROW)])
-    assert len(response.text) == 32_767
-    assert backend.settings()["cut_at_cell_limit"] == 1
+    assert (len(response.text), backend.settings()["cut_at_cell_limit"]) == (32_767, 1)
+    assert "cut_at_cell_limit" not in PredictionsFileBackend(tmp_path / "a.tsv").settings()
 
 
 def test_control_characters_in_a_sheet_are_read_as_excel_writes_them(tmp_path):
@@ -82,21 +82,26 @@ def test_empty_cells_and_absent_columns_are_no_options(tmp_path):
     ],
 )
 def test_a_row_about_something_else_is_an_error_of_its_item(tmp_path, changes, reason):
-    (response,) = answer(write_tsv(tmp_path / "a.tsv", [vlmevalkit_row(ROW, 7, "B") | changes]))
+    rows = [vlmevalkit_row(ROW, 7, "B") | changes, vlmevalkit_row(ROW, 8, "B")]
+    response, other = answer(write_tsv(tmp_path / "a.tsv", rows), ask(ROW), ask({**ROW, "id": "dev-8"}))
     assert type(response.error) is DataError and f"a.tsv, row 2: {reason}" in str(response.error)
+    assert other.text == "B"
 
 
-@pytest.mark.parametrize("index", ["seven", -1, 7.5, ""])
+@pytest.mark.parametrize("index", ["seven", -1, 7.5, "", 7, 2_000_008])
 def test_a_malformed_row_is_named(write, index):
-    rows = [vlmevalkit_row(ROW, 6, "B"), vlmevalkit_row(ROW, 7, "B") | {"index": index}]
-    with pytest.raises(BadAnnotationError, match=r"row \d: .*'index' is .*; expected a whole number"):
+    group = {"index": index, "g_index": 1_000_007}
+    rows = [vlmevalkit_row(ROW, 6, "B") | {"g_index": 6}, vlmevalkit_row(ROW, 7, "B") | group]
+    reason = "'index' is .*; expected a whole number|index (7|2000008) is not a pass .* g_index 1000007"
+    with pytest.raises(BadAnnotationError, match=rf"row [23]: ({reason})"):
         PredictionsFileBackend(write(rows))
 
 
-def test_options_that_are_the_same_number_stay_apart(write):
+@pytest.mark.parametrize("shown", [("2", "1.0", "1"), ("2.0", "1", "1.0")])
+def test_options_that_are_the_same_number_stay_apart(write, shown):
     row = {"id": "dev-3", "question": "Which?", "options": ("1", "1.0", "2"), "answer": "A"}
-    (response,) = answer(write([vlmevalkit_row({**row, "options": ("2", "1.0", "1")}, 3, "B")]), ask(row))
-    assert response.options == ("2", "1.0", "1")
+    (response,) = answer(write([vlmevalkit_row({**row, "options": shown}, 3, "B")]), ask(row))
+    assert response.options == ("2", *shown[1:])
 
 
 @pytest.mark.parametrize("options", [("Itself", "N/A"), ("None", "Red", "Blue"), ("Red", "NA", "Blue")])
