@@ -148,7 +148,7 @@ def _not_the_release(entry: Published) -> Iterator[str]:
         lacking = official[0] - (sample["of"] if sample and sample["of"] == official[0] else scored)
         # A missing image leaves out all its pairs: one in each round.
         most = entry.left_out * ROUNDS if task is not None and task.metric == PAIRS else 0
-        if lacking not in (0, entry.left_out) and not 0 < lacking <= most:
+        if lacking != entry.left_out and not 0 <= lacking <= most:
             earlier = " of an earlier release" if scored in official else ""
             problem = f"the result is on {scored:,} items{earlier}, but {data} has {official[0]:,}"
     elif result.dataset in DATASETS and source != OFFICIAL:

@@ -23,14 +23,8 @@ LICENCES = {"apache-2.0", "mit", "cc-by-nc-sa-4.0", "cc-by-nc-4.0", "cc-by-4.0",
 TASKS = {"visual-question-answering", "multiple-choice", "image-to-text", "image-classification", "image-text-to-text"}
 DATASET_SECTIONS = (
     *("## Dataset Details", "### Source and licence", "### What is public", "### How to obtain", "## Uses"),
-    *(
-        "## Dataset Structure",
-        "### Splits",
-        "### Columns",
-        "## Bias, Risks, and Limitations",
-        "Known traps:",
-        "## Citation",
-    ),
+    *("## Dataset Structure", "### Splits", "### Columns", "## Bias, Risks, and Limitations", "Known traps:"),
+    "## Citation",
 )
 METRIC_SECTIONS = (
     *("## Metric description", "## How to use", "## Inputs", "## Output values", "## Values from the paper"),

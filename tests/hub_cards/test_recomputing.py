@@ -130,10 +130,9 @@ def test_a_release_at_hand_is_compared_with(six_tasks: Path) -> None:
 def test_all_items_of_the_release_that_have_no_prediction_are_counted(six_tasks: Path, tmp_path: Path) -> None:
     folders = {name: str(mini.release(name)) for _, name in WHOLE}
     first = parquet.read_table(six_tasks / PREDICTIONS_FILE).to_pylist()[0]["id"]
-    left_out = [{"id": first, "reason": "no image"}]
+    fewer = {"left_out": [{"id": first, "reason": "no image"}]}
     lost = changed(
-        *(six_tasks, tmp_path / "lost", lambda task: task.update(left_out=left_out)),
-        rows=lambda rows: rows.__delitem__(slice(9)),
+        six_tasks, tmp_path / "lost", lambda task: task.update(fewer), lambda rows: rows.__delitem__(slice(9))
     )
     (check,) = checks(lost, folders, WHOLE[0][0]).values()
     assert check.discrepancies[-1] == "3 more"

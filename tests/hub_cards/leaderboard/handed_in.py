@@ -82,14 +82,7 @@ def put(target: dict[str, Any], keys: Sequence[str], value: Any) -> None:
 def enlarge(
     view: dict[str, Any], models: int, rng: random.Random, breakdowns: dict[str, list[Any]] | None = None
 ) -> None:
-    """Put other models in place of those of a board, or of the overview, with all that a page can say of one.
-
-    Args:
-        view: A file of the Space's `results`, as Python reads it; it has at least one row.
-        models: How many.
-        rng: Draws their scores.
-        breakdowns: The file of the board's breakdowns.
-    """
+    """Put as many other models in place of those of a board or the overview, with all that a page can say of one."""
     row: Mapping[str, Any] = {name: value for name, value in view["rows"][0].items() if name != "unchecked"}
     key = "cells" if "cells" in row else "values"
     rows, parts = [], []
@@ -99,10 +92,8 @@ def enlarge(
         ends = [column.get("high", 1.0) for column in view["columns"]]
         about = {"license": "cc-by-nc-4.0", "parameters": 8_292_166_656}
         values = [rng.uniform(0.1, 0.95) for _ in ends]
-        scores = [
-            [round(end * bound, 4) for bound in (value, value - 0.021, value + 0.021)]
-            for value, end in zip(values, ends, strict=True)
-        ]
+        bounds = [(end, (value, value - 0.021, value + 0.021)) for value, end in zip(values, ends, strict=True)]
+        scores = [[round(end * bound, 4) for bound in interval] for end, interval in bounds]
         first = len(row[key])
         rows.append({**row, **about, "model": name, key: scores[:first]})
         parts.append(scores[first:])

@@ -1,16 +1,19 @@
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from eyechart.datasets_scripts import load_dataset
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.tasks import TASKS, get_task
 from eyechart.hub_cards.leaderboard.boards import BOARDS, find_board, own_boards
 from eyechart.hub_cards.leaderboard.page_data import ranks_of
 from eyechart.metrics.scores import spec
 from tests.hub_cards.leaderboard.handed_in import board_named
 
+EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "opinion_scores.yaml"
 DATABASES = "KonIQ-10k, SPAQ, LIVE-FB, LIVE-itw, CGIQA-6K, AGIQA-3K, KADID-10k"
 CONCERNS = {"by concern": "Distortion, Other, In-context Distortion, In-context Other"}
 JUDGED = ["q_bench/description", "aes_bench/interpretation"]
@@ -46,6 +49,20 @@ def test_a_task_file_on_a_release_requires_all_its_items(tmp_path):
     file.write_text(f"from dataclasses import replace\nfrom eyechart.evaluators.tasks import get_task\nTASK = {task}\n")
     (board,) = own_boards([file, file])
     assert (board.items, board.run, board.title) == (1_495, "mine.py", "perception")
+
+
+def test_a_board_of_own_data_has_columns_for_the_first_twenty_groups(tmp_path):
+    example = EXAMPLE.read_text(encoding="utf-8")
+    (file := tmp_path / "mine.yaml").write_text(example)
+    (board,) = own_boards([file])
+    assert (board.items, board.split, board.parts) == (None, "test", ())
+    rows = [f"{camera}.png,{number},{camera}" for number, camera in enumerate(["", *"abcdefghijklmnopqrstu"])]
+    (tmp_path / "my_photos.csv").write_text("\n".join(["file,mos,camera", *rows]))
+    (board,) = own_boards([file])
+    assert (board.items, [column.label for column in board.parts]) == (22, [*"abcdefghijklmnopqrst"])
+    file.write_text(example.replace("my_photos.csv", "someone/photos"))
+    with pytest.raises(UsageError, match="the split of my_photos is unknown"):
+        own_boards([file])
 
 
 @pytest.mark.parametrize(

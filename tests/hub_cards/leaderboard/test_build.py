@@ -16,13 +16,9 @@ from eyechart.hub_cards.leaderboard.build import PAGE, Outcome, Replacement, bui
 from tests.hub_cards.leaderboard.handed_in import board_named, hand_in, put, result_on
 
 NOW = datetime.datetime(2026, 6, 1, tzinfo=datetime.UTC)
-PERCEPTION, PAIRS, DESCRIPTION, MMBENCH, CHINESE, SPAQ = map(
-    board_named,
-    (
-        *("q_bench/perception", "q_bench/perception_pairs", "q_bench/description", "mmbench/en", "mmbench/cn"),
-        "q_bench/assessment/spaq",
-    ),
-)
+NAMES = ("perception", "perception_pairs", "description", "assessment/spaq")
+PERCEPTION, PAIRS, DESCRIPTION, SPAQ = (board_named(f"q_bench/{name}") for name in NAMES)
+MMBENCH, CHINESE = board_named("mmbench/en"), board_named("mmbench/cn")
 QUALITY = [board for board in BOARDS if board.task.name == "q_bench/assessment"]
 (AVERAGES,) = [board for board in QUALITY if board.dataset == AVERAGE]
 
@@ -123,10 +119,7 @@ def test_the_newest_result_of_a_model_counts(space: Space) -> None:
     # Of equal times, the last folder counts.
     for name, score in (("c", 0.2), ("b", 0.4), ("d", 0.6)):
         space.hand_in(name, result_on(PERCEPTION, "org/a", score))
-    assert [(replacement.entry, replacement.by) for replacement in space.build().replaced][2:] == [
-        ("b", "c"),
-        ("c", "d"),
-    ]
+    assert [(each.entry, each.by) for each in space.build().replaced][2:] == [("b", "c"), ("c", "d")]
     assert space.rows()[0]["values"][0][0] == 0.6
 
 
@@ -164,9 +157,7 @@ LINKS = {"model_url": "https://example.org/model", "run_url": "https://example.o
         (PERCEPTION, {}, LINKS | {"is_on_hub": None, "started": "2026-05-01"}),
     ],
 )
-def test_a_row_says_where_it_comes_from(
-    space: Space, board: Any, settings: dict[str, Any], marks: dict[str, Any]
-) -> None:
+def test_a_row_says_where_it_comes_from(space: Space, board: Any, settings: Any, marks: dict[str, Any]) -> None:
     path = space.hand_in("a", with_settings(board, "org/a", **settings))
     path.with_name("links.json").write_text(json.dumps(LINKS | {"parameters": 10**15 - 1}).ljust(5000))
     assert space.build().rejected == []
@@ -283,10 +274,8 @@ def test_the_overview_has_one_row_a_model(space: Space) -> None:
         # Without a result on the first board of a benchmark, that on another.
         "org/other": [[0.812, 0.792, 0.832, SPAQ.name], [0.6, 0.58, 0.62, CHINESE.name]],
     }
-    assert {name: board["title"] for name, board in overview["others"].items()} == {
-        SPAQ.name: "A3 Assessment, SPAQ",
-        CHINESE.name: "Chinese",
-    }
+    titles = {name: board["title"] for name, board in overview["others"].items()}
+    assert titles == {SPAQ.name: "A3 Assessment, SPAQ", CHINESE.name: "Chinese"}
     facts = {name: value for name, value in overview["rows"][0].items() if name not in ("model", "cells")}
     assert facts == {"is_on_hub": True, "parameters": 7, "started": "2026-05-01"}
 

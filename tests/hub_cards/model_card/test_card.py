@@ -8,29 +8,14 @@ from eyechart.hub_cards.model_card.publication import BEGIN, END, merged_card
 
 SECTION = f"{BEGIN}\ntext\n{END}\n"
 OTHERS = """\
-# licence of the weights
 license: mit   # not of the data
 model-index:
 - name: vlm
   results:
-    # measured by hand
-    - task: {type: text-generation}
-      dataset:
-        name: "Wiki"   # the small one
-        type: wiki
-      metrics:
-        - {type: ppl, value: 10.50}
-    # the last one
-    - task:
-        type: other
-      dataset: {name: Y, type: y}
-      metrics:
-        - type: acc
-          value: 1e-3
-          name: |
-            # no comment
-            of two lines
-tags: [a, 'b']   # two
+  - {task: {type: text-generation}, dataset: {name: "Wiki", type: wiki}, metrics: [{type: ppl, value: 10.50}]}
+  - task: {type: other}
+    metrics: [{type: acc, value: 1e-3, name: "# no\\n comment"}]
+tags: [a, 'b']
 """
 
 
@@ -93,13 +78,8 @@ def test_of_several_models_the_one_with_the_name_gets_the_results() -> None:
 @pytest.mark.parametrize(
     "card",
     [
-        *(
-            "---\na: [\n---\n",
-            "---\n- a\n---\n",
-            "---\n1: a\n---\n",
-            "---\nd: 2025-99-99\n---\n",
-            "---\nmodel-index: {name: x}\n---\n",
-        ),
+        *("---\na: [\n---\n", "---\n- a\n---\n", "---\n1: a\n---\n", "---\nd: 2025-99-99\n---\n"),
+        "---\nmodel-index: {name: x}\n---\n",
         *("---\nmodel-index: [{name: x, results: 3}]\n---\n", "---\nmodel-index: [x]\n---\n"),
         *(f"# Model\n{marks}\n" for marks in (BEGIN, END, f"{END}{BEGIN}", f"{BEGIN}{END}{END}")),
     ],

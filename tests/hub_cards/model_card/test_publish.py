@@ -45,9 +45,7 @@ CIRCULAR = {"circular_accuracy": 0.5, "circular_accuracy_ci95": [0.25, 0.75], "v
 CIRCULAR |= {"n_questions": 1164, "n_vanilla": 1164}
 QUALITY = {"srcc": 0.9, "srcc_ci95": [0.8, 0.95], "plcc": 0.8, "plcc_ci95": [nan, nan], "n": 10073}
 LEFT_OUT = {"id": "x", "path": None, "reason": "no image"}
-LEFT_OUT_OR_PRIVATE = [
-    LEFT_OUT | {"reason": reason} for reason in ("no image", "a broken image", "its answer is private")
-]
+REASONS = ("no image", "a broken image", "its answer is private")
 LINKED = ("--dataset-repo", "llvisionqa=me/qa", "--source", "https://example.org/run")
 
 
@@ -173,11 +171,8 @@ def test_a_section_of_every_task_has_no_more_lines(publish: Publish) -> None:
     assert "| Q-Bench | A1 Perception (dev) accuracy 75.00 % (50.00 to 87.50); A3 Assessment (test) SRCC " in text
     assert "mine | 0 (dev) accuracy 75.00 %" in text and "| 7 more | in this card's metadata |" in text
     assert len({result.task_name for result in done.results}) == 2 + 1 + 18
-    for results, rows in (
-        (databases()[:6], 6),
-        ([evaluated(), *databases()[:6]], 1),
-        ([evaluated(), mmbench(), *others[:6]], 6),
-    ):
+    six = databases()[:6]
+    for results, rows in ((six, 6), ([evaluated(), *six], 1), ([evaluated(), mmbench(), *others[:6]], 6)):
         section = publish(results).section
         assert sum(line.startswith("| ") for line in section) == 2 + rows and "more |" not in "".join(section)
 
@@ -236,7 +231,10 @@ CLUSTERED = {"accuracy": {"kind": "wilson-clustered", "units": 1169}}
         (with_model(backend="predictions_file"), "are precomputed: eyechart did not run the model and cannot"),
         (with_model(**SERVED, served_name="else.gguf"), "accuracy"),
         (evaluated(notes=SAMPLED), "default is greedy decoding; The scores are from the first of 5 repeats; mean"),
-        (evaluated(left_out=LEFT_OUT_OR_PRIVATE, scores={**ACCURACY, "n": 1493}), "items left out: 2"),
+        (
+            evaluated(left_out=[LEFT_OUT | {"reason": text} for text in REASONS], scores={**ACCURACY, "n": 1493}),
+            "items left out: 2",
+        ),
         (evaluated(warnings=["constant", "other"]), "Warnings during scoring: 2; the first: constant"),
         (evaluated(settings={"judge": {"name": "qwen"}, "max_new_tokens": 4096}), "judge qwen; max_new_tokens 4096;"),
         (evaluated(scores={**ACCURACY, "intervals": CLUSTERED}), "cluster-robust variance (effective number of items)"),
@@ -281,9 +279,7 @@ def test_the_hub_refuses(hub: StandIn, run: Path, monkeypatch: pytest.MonkeyPatc
     assert "is not a valid repository name" in call(run, "--model-repo", "a/b/c", "--same-model", code=2)
     hub.make(MODEL, {})
     ticks = count()
-    monkeypatch.setattr(
-        StandIn, "revision", lambda self, name: f"{len(self.repos[name]['commits']) + next(ticks):040x}"
-    )
+    monkeypatch.setattr(StandIn, "revision", lambda self, name: f"{next(ticks):040x}")
     assert "was not changed: " in call(run, "--model-repo", MODEL, "--push", code=1)
     monkeypatch.setenv("HF_TOKEN", "hf_of_another")
     shown = call(run, "--model-repo", MODEL, "--push", code=1)
@@ -317,10 +313,7 @@ PRIVATE_NOTE = note("private", is_private=True, dataset="llvisionqa", split="dev
         (evaluated(complete=False, notes=[note("forced_missing", missing=1, asked=12)]), "incomplete: 1 of 12 refused"),
         (evaluated(scores={"sum": 1.0, "judge": "lexical"}), "scored by word overlap (`lexical`)"),
         (evaluated(left_out=[LEFT_OUT]), "1 rows were left out; use --allow-left-out"),
-        (
-            evaluated(scores={**ACCURACY, "n": 1494}),
-            "the result is on 1,494 items, but llvisionqa (dev) has 1,495. Run",
-        ),
+        (evaluated(scores={**ACCURACY, "n": 1494}), "the result is on 1,494 items, but llvisionqa (dev) has 1,495."),
         (evaluated(scores={**ACCURACY, "n": 1496}), "the result is on 1,496 items, but llvisionqa (dev) has 1,495. "),
         (evaluated(data={"source": "given"}), "the data were a `Dataset` object, which may not be llvisionqa"),
         # One database of 2AFC, and a file of a version whose number of questions is not known.
@@ -381,10 +374,8 @@ def test_own_data_are_published_under_a_name_of_their_own(publish: Publish) -> N
 def test_texts_of_a_run_stay_texts(publish: Publish) -> None:
     evil = "<script>alert(1)</script> | [x](javascript:1) <!-- eyechart: end --> \x1b[2J"
     settings = {"judge": {"name": evil}, "extraction": "/home/me/secret/file.csv"}
-    done = publish(
-        [evaluated(notes=[note("average_missing", of=7, missing=[evil])], settings=settings)],
-        packages={"eyechart": evil},
-    )
+    result = evaluated(notes=[note("average_missing", of=7, missing=[evil])], settings=settings)
+    done = publish([result], packages={"eyechart": evil})
     text = done.card.text
     assert "<script" not in text and text.count("<!-- eyechart: end -->") == 1 and "/home/me" not in text
     assert "\\[x\\](javascript:1)" in text and "file.csv" in text and "\x1b" not in done.shown + text
