@@ -134,6 +134,6 @@ def score_notes(scores: Mapping[str, Any]) -> Iterator[Note]:
 def _private_note(loaded: LoadedData, items: int) -> Note:
     """Why a split without public labels has no score."""
     entry = DATASETS.get(loaded.name)
-    is_private = entry is None or loaded.split in entry.private_splits(loaded.config or entry.configs[0])
+    is_private = entry is None or loaded.split in entry.private_splits(loaded.config or "")
     advice = "" if entry is None else entry.answers_note or ""
     return note("private", dataset=loaded.name, split=loaded.split, items=items, is_private=is_private, advice=advice)

@@ -137,4 +137,4 @@ def test_rows_share_a_cluster_if_they_show_the_same_images_in_the_same_order() -
     ]
     data = running.dataset(rows)
     one, same, other = (item.cluster for item in running.run("q_bench/perception_pairs", reply, data).items)
-    assert one == same is not None and one != other
+    assert one == same is not None and one != other and len(one) == 16

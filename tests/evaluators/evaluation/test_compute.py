@@ -19,7 +19,7 @@ from eyechart.datasets_scripts.common.errors import (
 )
 from eyechart.datasets_scripts.export import export
 from eyechart.evaluators import evaluator
-from eyechart.evaluators.evaluation.data import DataRequest, LoadedData, load_data
+from eyechart.evaluators.evaluation.data import DataRequest, LoadedData, load_data, without_progress_bars
 from eyechart.evaluators.evaluation.evaluator import ComputedScores, progress_bar
 from eyechart.evaluators.results.items import Item
 from eyechart.evaluators.runs.task_runs import make_task_runs
@@ -106,6 +106,9 @@ def test_progress_is_shown_where_somebody_looks(monkeypatch, capsys):
     assert capsys.readouterr().err == ""
     # A run without a terminal, as in other tests, turns all bars off.
     datasets.enable_progress_bars()
+    with without_progress_bars():
+        assert datasets.are_progress_bars_disabled()
+    assert not datasets.are_progress_bars_disabled()
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("eyechart.evaluators.evaluation.evaluator._DELAY", 0)
     with progress_bar("own") as show:

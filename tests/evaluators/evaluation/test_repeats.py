@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from pyarrow import parquet
 
-from eyechart.datasets_scripts.common.errors import EndpointError, UsageError
+from eyechart.datasets_scripts.common.errors import DataError, EndpointError, UsageError
 from eyechart.evaluators.backends.chat import ChatOptions, Sampling
 from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
@@ -137,6 +137,12 @@ def test_an_item_that_fails_in_one_repeat_is_left_out_of_all(loaded):
     found = run(Drawn(say), loaded, skip_bad=True)
     assert [item.id for item in found.left_out] == ["q1"] and found.scores["n"] == 3
     assert {line.id for line in found.items} == {"q0", "q2", "q3"}
+    # A server that has answered nothing may refuse everything.
+    for ids, message in ((("q0",), "'q0': no answer$"), (("q1",), r"'q1': no answer\. Use skip_bad")):
+        with pytest.raises(DataError, match=message):
+            run(Drawn(lambda request, ids=ids: EndpointError("no answer") if request.id in ids else "A"), loaded)
+    with pytest.raises(DataError, match="none of the 4 items could be evaluated; the first: 'q0': no answer to q0"):
+        run(Drawn(lambda request: EndpointError(f"no answer to {request.id}")), loaded, skip_bad=True)
 
 
 def test_a_repeat_that_needs_longer_replies_makes_those_of_all_longer(loaded):

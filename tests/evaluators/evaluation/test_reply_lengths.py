@@ -184,6 +184,7 @@ def test_the_note_counts_the_replies_that_the_shares_count(describe):
     assert found.scores is None and cut_of(found) == (2, 4, 0, 512, 0)
     # Precomputed predictions have no limit that a run could change.
     assert cut_of(describe(File(WRITTEN), list(WRITTEN))) == (2, 4, 0, None, 0)
+    assert describe(File({"d": ("<think>It is", LENGTH)})).settings["max_new_tokens"] == 512
 
 
 @pytest.mark.parametrize(

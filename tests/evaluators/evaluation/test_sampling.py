@@ -1,6 +1,7 @@
 """Samples of the items: how they are drawn, and what is said of them."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow.parquet
@@ -10,6 +11,7 @@ from datasets import Dataset
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.evaluation.data import DataRequest
 from eyechart.evaluators.evaluation.loop import draw_sample
+from eyechart.evaluators.evaluation.options import Goal
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.hub_cards.leaderboard.boards import find_board
 from eyechart.hub_cards.leaderboard.build import misfits
@@ -29,6 +31,23 @@ def test_a_sample_of_data() -> None:
         DataRequest(sample=0)
     with pytest.raises(UsageError, match="limit=3 and sample=4 are both given"):
         DataRequest(limit=3, sample=4)
+    assert draw_sample(data, ("not there",), DataRequest(sample=1).sample, 0)[1]["strata"] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "refused"),
+    [
+        ("difference", (2, -2, 0.001), (0, 2.1, -2.1)),
+        ("power", (0.06, 0.99), (0.05, 1)),
+        ("n", (2, 3), (1, 0)),
+        ("models", (2, 3), (1, 0)),
+    ],
+)
+def test_goals_have_ranges(name: str, values: Sequence[float], refused: Sequence[float]) -> None:
+    assert [getattr(Goal(**{name: value}), name) for value in values] == [*values]
+    for value in refused:
+        with pytest.raises(UsageError, match=f"--{name} {value} is not allowed"):
+            Goal(**{name: value})
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +87,10 @@ def test_its_scores_are_computed_again_and_never_the_benchmarks_result(sampled: 
 
 
 def test_the_sample_of_more_items_than_there_are_is_all_of_them(tmp_path: Path) -> None:
-    command = ["run", "q_bench/perception", "--mini", "--sample", "100000", "--out", str(tmp_path)]
-    assert invoke(*command).exit_code == 0
+    command = ["run", "q_bench/perception", "--mini", "--out", tmp_path]
+    invoke(*command, "--sample", "100000", "--seed", 0, code=0)
     (task,) = json.loads((tmp_path / "results.json").read_text())["tasks"]
     assert "sample" not in task["settings"] and task["scores"]["n"] == task["settings"]["data"]["rows"]
+    for option, least in (("--sample", 1), ("--limit", 1), ("--seed", 0)):
+        refused = invoke(*command, option, least - 1, code=2).output
+        assert option in refused and f"greater than or equal to {least} " in refused

@@ -37,12 +37,11 @@ def test_every_suite_loads_and_lists_its_tasks(name):
     with pytest.raises(UsageError, match=f"did you mean '{name}'"):
         suite_folder(f"{name}s")
     suite = evaluate.EvaluationSuite.load(str(suite_folder(name)))
-    assert [task.task_type for task in suite.suite] == [
-        task.name for task in find_tasks(name) for _ in task.data.default_datasets
-    ]
     # A model that is named runs on the official releases.
-    assert [task.data for task in suite.suite] == [
-        dataset for task in find_tasks(name) for dataset in task.data.default_datasets
+    assert [(task.task_type, task.data, task.subset, task.split) for task in suite.suite] == [
+        (task.name, dataset, task.data.config, task.data.splits[0])
+        for task in find_tasks(name)
+        for dataset in task.data.default_datasets
     ]
 
 

@@ -9,6 +9,7 @@ import pytest
 from eyechart.evaluators.evaluation.findings import score_notes
 from eyechart.evaluators.results.finished_runs import (
     MINI,
+    TaskKey,
     all_notes,
     extent,
     is_served_name,
@@ -17,7 +18,13 @@ from eyechart.evaluators.results.finished_runs import (
 )
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.evaluators.results.score_rows import interval_notes, is_above_chance, unparsed_note
+from eyechart.evaluators.results.score_rows import (
+    headline_intervals,
+    headlines,
+    interval_notes,
+    is_above_chance,
+    unparsed_note,
+)
 from eyechart.metrics.reply_counts import unparsed_replies
 from tests.evaluators.finished_runs import ACCURACY, evaluated
 
@@ -136,6 +143,30 @@ def test_from_a_tenth_of_the_replies_on_the_unparsed_ones_are_noted(n: int, code
     ]
     texts = TaskResult.model_construct(scores={"mean": 1.0, "n": n, "outcomes": {"cut_off": 1 / n}})
     assert list(score_notes(texts.scores)) == [] and (unparsed_note(texts) is None) == (n > 4)
+
+
+GROUPED, PLAIN = choices(circular_accuracy=kind("wilson-clustered")), choices(circular_accuracy=kind("wilson"))
+
+
+@pytest.mark.parametrize(
+    ("groups", "expected"),
+    [
+        ({"x": GROUPED}, "own: CircularEval in x."),
+        ({"x": GROUPED, "y": GROUPED}, "own: CircularEval in all groups."),
+        ({"x": GROUPED, "y": GROUPED, "z": PLAIN}, "own: CircularEval in x, y."),
+        ({"": GROUPED, "x": GROUPED}, "own: CircularEval (51 clusters); own: CircularEval in x."),
+    ],
+)
+def test_intervals_of_groups_name_them(groups: dict[str, Any], expected: str) -> None:
+    assert interval_notes([], [("own", groups)])[0].text == f"{CLUSTERED}: {expected}"
+
+
+def test_headlines_are_averages_and_scores_that_have_none() -> None:
+    of_database = [TaskKey("a", name, "test") for name in ("aesbench", "spaq", "average")]
+    assert headlines([*of_database, TaskKey("b", "spaq", "test")]) == [of_database[2], TaskKey("b", "spaq", "test")]
+    for key, label in (("circular_accuracy", "CircularEval"), ("vanilla_accuracy", "VanillaEval")):
+        (about,) = headline_intervals([("", TaskResult.model_construct(scores=BOTH, headline=key))])
+        assert about.text == f"{CLUSTERED}: {label} (51 clusters)."
 
 
 @pytest.mark.parametrize(
