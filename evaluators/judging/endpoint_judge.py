@@ -78,8 +78,8 @@ class JudgeOptions:
         """What tokens cost in US dollars; 0 without a price.
 
         Examples:
-            >>> JudgeOptions("judge", price=(2.5, 10.0)).cost(1000, 20)
-            0.0027
+            >>> JudgeOptions("judge", price=(2.5, 10.0)).cost(1000, 20), JudgeOptions("judge").cost(1000, 20)
+            (0.0027, 0.0)
         """
         prompt, reply = self.price or (0.0, 0.0)
         return (prompt_tokens * prompt + completion_tokens * reply) / 1_000_000

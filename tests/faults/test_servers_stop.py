@@ -88,7 +88,7 @@ def test_a_parameter_in_every_form(script, backend):
         ("replies may be longer than vLLM's context", VLLM_LENGTH, r"smaller --max-new-tokens.*--max-model-len"),
         ("replies are too short for the reasoning of OpenAI's model", OPENAI_REASONING, "a larger --max-new-tokens"),
         ("prompts have more images than vLLM accepts", VLLM_IMAGES, "a larger --limit-mm-per-prompt"),
-        ("all requests fail for an unknown reason", "an error of another kind, 12", "all failed in the same way"),
+        ("all requests fail for an unknown reason", "an error of another kind, 12", "first 5 requests all failed"),
     ),
 )
 def test_a_server_that_fails_in_the_same_way_from_the_start(script, backend, message, remedy):
@@ -136,10 +136,11 @@ def test_an_environment_without_a_client(script, backend, monkeypatch, name, val
 
 @fault("an address lacks its /v1 (404)", "the run stops, and the error suggests the address with it")
 def test_an_address_without_v1(http, backend):
-    http.expect_request("/chat/completions", method="POST").respond_with_response(refusal(404))
     address = http.url_for("").rstrip("/")
-    with pytest.raises(ModelError, match=f"try --base-url {address}/v1"):
-        list(backend(base_url=address).answer([Request("x", ("What?",), ())]))
+    for status in (404, 405):
+        http.expect_oneshot_request("/chat/completions", method="POST").respond_with_response(refusal(status))
+        with pytest.raises(ModelError, match=f"answered {status}.*try --base-url {address}/v1"):
+            list(backend(base_url=address).answer([Request("x", ("What?",), ())]))
 
 
 @fault("a run stops while other requests are in flight", "they are not repeated")
@@ -172,9 +173,10 @@ def test_what_is_left_of_a_stopped_call_does_not_hold_up_the_next(script, backen
 
 
 @fault("no server listens at the address", "the run stops and gives the reason")
-def test_a_server_that_is_not_there_stops_all(ask):
-    with pytest.raises(ModelError, match=r"cannot reach a server at http://127\.0\.0\.1:9/v1 after 1 retry"):
-        ask(base_url="http://127.0.0.1:9/v1")
+def test_a_server_that_is_not_there_stops_all(ask, monkeypatch):
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01, raising=False)
+    with pytest.raises(ModelError, match=r"cannot reach a server at http://127\.0\.0\.1:9/v1 after 2 retries"):
+        ask(base_url="http://127.0.0.1:9/v1", max_retries=2)
 
 
 @pytest.mark.parametrize(

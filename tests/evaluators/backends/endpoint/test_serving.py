@@ -77,7 +77,6 @@ def test_a_run_starts_the_server_asks_it_by_the_name_that_it_serves_and_stops_it
     assert "loading org/model" in (tmp_path / "out" / "server.log").read_text()
     settings = settings_of(tmp_path / "out")
     assert settings["name"] == "org/model" and settings["served"] == ["other"] and "base_url" not in settings
-    assert settings["asked"]["retries"] == 0, "it was ready"
     assert settings["serve"] == {"command": command, "version": "1.2.3", "fingerprint": None}
     assert "--model-arg served_name" not in done.output, "who started the server knows what it serves"
     wait_for(lambda: not listens(port_in(child)))
