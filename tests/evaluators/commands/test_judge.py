@@ -65,7 +65,6 @@ def test_a_judge_that_gives_nothing_usable_ends_with_exit_code_1(script, http, t
 
 @pytest.mark.parametrize(("seconds", "is_read"), [(0.2, False), (30, True)])
 def test_a_slow_judge_is_waited_for_as_long_as_said(script, described, seconds, is_read):
-
     def answer(request):
         time.sleep(0.6)
         return always("Score: 1")(request)

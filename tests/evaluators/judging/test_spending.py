@@ -68,15 +68,14 @@ def test_tasks_share_the_limit_and_have_totals_of_their_own(script, limited):
 
 
 @pytest.mark.parametrize(
-    ("prompt", "replies", "estimated"),
-    [(18, 8, 1), (19, 2, 0), (19, 1, 1), (41200, 96, 0), (41201, 96, 1), (41200, 97, 1)],
+    ("prompt", "reply", "guesses"), [(18, 8, 1), (19, 2, 0), (19, 1, 1), (41200, 96, 0), (41201, 96, 1), (41200, 97, 1)]
 )
-def test_counts_of_tokens_that_cannot_be_are_estimated(script, judge, prompt, replies, estimated):
+def test_counts_of_tokens_that_cannot_be_are_estimated(script, judge, prompt, reply, guesses):
     # For a prompt of 300 bytes, and four replies of 8 bytes and at most 16 tokens.
-    script.say(completion(*["Score: 2"] * 4, prompt_tokens=prompt, completion_tokens=replies))
+    script.say(completion(*["Score: 2"] * 4, prompt_tokens=prompt, completion_tokens=reply))
     asked = judge(max_tokens=16)
     asked([{"role": "user", "content": "x" * 300}], 4)
-    assert asked.settings()["requests_without_usage"] == estimated
+    assert asked.settings()["requests_without_usage"] == guesses
 
 
 def test_refusals_cost_nothing_and_what_cannot_be_read_its_estimate(script, limited):
