@@ -19,30 +19,17 @@ def test_the_default_is_what_a_run_asks(task):
         assert text.count("<image>") == (0 if setting.startswith("blind") else n_images)
 
 
+BLIND = "blind=true ({0}/blind)"
+QUESTIONS = ["prompt=default ({0})", "prompt=answer-mark ({0}/answer-mark)", "prompt=vlmevalkit ({0}/vlmevalkit)"]
+LETTERS = "prompt=lmms-eval ({0}/lmms-eval)"
+
+
 @pytest.mark.parametrize(
-    ("task", "ways"),
+    ("task", "prompt", "ways"),
     [
-        (
-            "q_bench/perception",
-            [
-                "prompt=default (q_bench_a1/2)",
-                "prompt=answer-mark (q_bench_a1/2/answer-mark)",
-                "prompt=vlmevalkit (q_bench_a1/2/vlmevalkit)",
-                "prompt=lmms-eval (q_bench_a1/2/lmms-eval)",
-                "blind=true (q_bench_a1/2/blind)",
-                "inference=closed-set (q_bench_a1/2/closed-set)",
-            ],
-        ),
-        (
-            "mmbench/en",
-            [
-                "prompt=default (mmbench/2)",
-                "prompt=lmms-eval (mmbench/2/lmms-eval)",
-                "blind=true (mmbench/2/blind)",
-                "grade_open_answers=true (mmbench/2)",
-            ],
-        ),
+        ("q_bench/perception", "q_bench_a1/2", [*QUESTIONS, LETTERS, BLIND, "inference=closed-set ({0}/closed-set)"]),
+        ("mmbench/en", "mmbench/2", [QUESTIONS[0], LETTERS, BLIND, "grade_open_answers=true ({0})"]),
     ],
 )
-def test_every_setting_that_changes_the_prompt_is_shown(task, ways):
-    assert list(example_requests(get_task(task))) == ways
+def test_every_setting_that_changes_the_prompt_is_shown(task, prompt, ways):
+    assert list(example_requests(get_task(task))) == [way.format(prompt) for way in ways]

@@ -86,12 +86,9 @@ def test_mean_and_spread_are_those_computed_by_hand(loaded):
 def test_timings_are_those_of_the_clock(loaded, monkeypatch):
     clock = SimpleNamespace(perf_counter=iter([10.0, 12.0, 17.0]).__next__)
     monkeypatch.setattr("eyechart.evaluators.evaluation.loop.time", clock)
-    assert run(Drawn(scripted), loaded).timings == {
-        "model_seconds": 2.0,
-        "metric_seconds": 5.0,
-        "items_per_second": 4 * 3 / 2,
-        "answers_from_store": 0.0,
-    }
+    seconds = {"model_seconds": 2.0, "metric_seconds": 5.0}
+    rates = {"items_per_second": 4 * 3 / 2, "answers_from_store": 0.0}
+    assert run(Drawn(scripted), loaded).timings == seconds | rates
 
 
 def test_answers_are_written_by_repeat_and_scored_again_from_the_first(loaded, tmp_path):
@@ -179,11 +176,8 @@ def test_progress_counts_all_repeats(loaded):
 def test_repeats_that_would_be_equal_are_refused(loaded, photographs, samples, tmp_path):
     model = Drawn(scripted)
     model.samples = samples
-    rated = photographs
-    with pytest.raises(
-        UsageError, match=r"repeats=3 is not allowed for q_bench/assessment: it asks for next-token log"
-    ):
-        run(model, rated, task="q_bench/assessment")
+    with pytest.raises(UsageError, match="repeats=3 is not allowed for q_bench/assessment: it asks for next-token log"):
+        run(model, photographs, task="q_bench/assessment")
     with pytest.raises(UsageError, match="it asks for losses of given continuations"):
         run(model, loaded, inference="closed-set")
     with pytest.raises(UsageError, match="repeats=0 is not allowed; it must be at least 1"):

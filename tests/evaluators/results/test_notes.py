@@ -7,24 +7,11 @@ from typing import Any
 import pytest
 
 from eyechart.evaluators.evaluation.findings import score_notes
-from eyechart.evaluators.results.finished_runs import (
-    MINI,
-    TaskKey,
-    all_notes,
-    extent,
-    is_served_name,
-    served_notes,
-    unconfirmed_names,
-)
+from eyechart.evaluators.results import finished_runs, score_rows
+from eyechart.evaluators.results.finished_runs import TaskKey, is_served_name, served_notes, unconfirmed_names
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.evaluators.results.score_rows import (
-    headline_intervals,
-    headlines,
-    interval_notes,
-    is_above_chance,
-    unparsed_note,
-)
+from eyechart.evaluators.results.score_rows import interval_notes, is_above_chance, unparsed_note
 from eyechart.metrics.reply_counts import unparsed_replies
 from tests.evaluators.finished_runs import ACCURACY, evaluated
 
@@ -163,9 +150,12 @@ def test_intervals_of_groups_name_them(groups: dict[str, Any], expected: str) ->
 
 def test_headlines_are_averages_and_scores_that_have_none() -> None:
     of_database = [TaskKey("a", name, "test") for name in ("aesbench", "spaq", "average")]
-    assert headlines([*of_database, TaskKey("b", "spaq", "test")]) == [of_database[2], TaskKey("b", "spaq", "test")]
+    assert score_rows.headlines([*of_database, TaskKey("b", "spaq", "test")]) == [
+        of_database[2],
+        TaskKey("b", "spaq", "test"),
+    ]
     for key, label in (("circular_accuracy", "CircularEval"), ("vanilla_accuracy", "VanillaEval")):
-        (about,) = headline_intervals([("", TaskResult.model_construct(scores=BOTH, headline=key))])
+        (about,) = score_rows.headline_intervals([("", TaskResult.model_construct(scores=BOTH, headline=key))])
         assert about.text == f"{CLUSTERED}: {label} (51 clusters)."
 
 
@@ -252,14 +242,14 @@ TWO_LEFT_OUT = [{"id": "b", "reason": "x"}, {"id": "a", "reason": "y"}]
         ({"scores": None, "notes": [BLIND]}, {"blind": {}}),
         ({"complete": False, "notes": [BLIND]}, {"blind": {}, "incomplete": {}}),
         ({"complete": False, "notes": [BLIND, PART]}, {"blind": {}, "average_incomplete": {}}),
-        ({"data": {"source": MINI}}, {"synthetic": {"tasks": []}}),
+        ({"data": {"source": finished_runs.MINI}}, {"synthetic": {"tasks": []}}),
         ({"variants": {"x": {"judge": "a"}, "y": {"judge": "z"}}}, {}),
         ({"variants": {"x": {"judge": "a"}, "y": {"judge": "lexical"}}}, {"by_words": {}}),
         ({"left_out": TWO_LEFT_OUT}, {"left_out": {"n": 2, "id": "b", "reason": "x"}}),
     ],
 )
 def test_what_a_result_records_is_noted(fields: dict[str, Any], expected: dict[str, Any]) -> None:
-    assert {each.code: each.values for each in all_notes(evaluated(**fields))} == expected
+    assert {each.code: each.values for each in finished_runs.all_notes(evaluated(**fields))} == expected
 
 
 def own(n: int, rows: int | None = 30, **settings: Any) -> TaskResult:
@@ -288,4 +278,4 @@ ENGLISH = {"scores": {"circular_accuracy": 0.5, "n_questions": 1176}, "data": {"
     ],
 )
 def test_results_say_which_part_of_their_data_they_cover(results: list[TaskResult], expected: str) -> None:
-    assert extent(results) == expected
+    assert finished_runs.extent(results) == expected

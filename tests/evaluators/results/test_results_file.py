@@ -16,7 +16,6 @@ from eyechart.evaluators.results.items import Item, write_predictions
 from eyechart.evaluators.results.results_file import FailedTask, collect, read_results, with_nan
 from eyechart.evaluators.runs.run import write_run
 from tests.evaluators.finished_runs import evaluated, evaluation, item, write
-from tests.growth import LARGE, SMALL, growth
 
 
 def test_the_file_has_the_documented_keys_and_reads_back(tmp_path):
@@ -81,10 +80,7 @@ def of_task(**changes):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (
-            lambda raw: [raw["tasks"][0].pop(key) for key in ("timings", "settings")] and None,
-            r"key tasks\[0\]\.settings: ",
-        ),
+        (lambda raw: [raw["tasks"][0].pop(key) for key in ("timings", "settings")] and None, r"\[0\]\.settings: "),
         (of_task(model=3), r"key tasks\[0\]\.model: .*string; it is 3"),
         (of_task(left_out=[{"id": "a", "reason": "b", "why": "c"}]), r"\.why: extra inputs are .*; it is 'c'"),
         (of_task(left_out=[{"id": "a"}]), r"key tasks\[0\]\.left_out\[0\]\.reason: field required\n"),
@@ -96,21 +92,15 @@ def of_task(**changes):
         (of_task(scores__by_type={"x": 2.0}), r"\.scores\.by_type is .*; expected an object of objects"),
         (of_task(variants={"x": {"n": []}}), r"\.variants\.x\.n is \[\]; expected a whole number"),
         (of_task(diagnostics__table={"x": {"srcc": 2}}), r"\.diagnostics\.table\.x\.srcc is 2; expected a number"),
-        (
-            of_task(diagnostics__extractor_agreement={"all": {"agreement": None, "n": "x"}}),
-            r"\.extractor_agreement\.all\.n: .*integer.*\(and 1 more",
-        ),
+        (of_task(diagnostics__extractor_agreement={"all": {"n": "x"}}), r"\.all\.agreement: .*\(and 2 more"),
         (
             of_task(diagnostics__convergence={"curve": [], "upper_bound": [{"srcc": "x"}]}),
-            r"\.convergence\.upper_bound\[0\]\.srcc is 'x'; expected a number",
+            r"upper_bound\[0\]\.srcc is 'x'",
         ),
         (of_task(diagnostics__convergence={"curve": [1]}), r"\.convergence\.curve\[0\]: .*dictionary; it is 1"),
         (lambda raw: raw.update(environment="x"), r"environment: .*dictionary; it is 'x'"),
         (lambda raw: raw["tasks"].extend(raw["tasks"]), r"tasks\[1\] repeats the task, dataset and split"),
-        (
-            of_task(diagnostics__repeats={"count": 1, "mean": {}, "standard_deviation": {}}),
-            r"\.repeats\.count: .* 2; it is 1",
-        ),
+        (of_task(diagnostics__repeats={"count": 1}), r"\.repeats\.count: .* 2; it is 1"),
         (of_task(diagnostics__unread=-1), r"\.unread: .* 0; it is -1"),
         (of_task(diagnostics__replies=-1), r"\.replies: .* 0; it is -1"),
         *((lambda raw, n=n: raw.update(schema=n), f"its schema is {n}, .* only schema 1") for n in (0, 1.0)),
@@ -137,20 +127,6 @@ def test_numbers_that_are_not_finite_are_read_as_undefined(edited, number):
     path.unlink()
     with pytest.raises(MissingFileError, match=r"results\.json: does not exist"):
         read_results(path.parent)
-
-
-def test_time_to_read_grows_with_the_file_and_not_with_its_square(edited, tmp_path):
-    def write(n):
-        scores = ",".join(f'"{image:0160}.png": {image % 100}' for image in range(n))
-        path = edited(lambda raw: json.dumps(raw).replace('"scores": {', f'"scores": {{"scores": {{{scores}}},', 1))
-        return path.rename(tmp_path / f"{n}.json")
-
-    files = {n: write(n) for n in (SMALL, LARGE)}
-
-    def read(n):
-        assert len(read_results(files[n]).tasks[0].scores["scores"]) == n
-
-    assert growth(read) < 8
 
 
 def test_a_result_has_the_answers_of_its_first_repeat(tmp_path):
