@@ -8,6 +8,17 @@ from eyechart.evaluators.results.results_file import read_results
 from tests.evaluators.command_line import invoke
 
 
+class Judge:
+    """Gives every conversation the same replies, and remembers each with the number of replies."""
+
+    def __init__(self, reply):
+        self.reply, self.asked = reply, []
+
+    def __call__(self, messages, n):
+        self.asked.append((messages, n))
+        return [self.reply] * n
+
+
 def ran(out, *arguments):
     """Run tasks on the bundled model; returns their results and what was printed."""
     done = invoke("run", *arguments, "--out", out, code=0)

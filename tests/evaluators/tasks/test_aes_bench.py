@@ -14,7 +14,7 @@ from eyechart.evaluators.runs.run import ModelRun, execute
 from eyechart.evaluators.runs.task_runs import make_task_runs
 from eyechart.evaluators.tasks import TASKS, get_task
 from tests.evaluators import running
-from tests.evaluators.tasks.doors import ran, scored
+from tests.evaluators.tasks.doors import Judge, ran, scored
 
 CHOICES = ("aes_bench/perception", "aes_bench/empathy", "aes_bench/assessment")
 ASSESSMENT, INTERPRETATION = "aes_bench/assessment", "aes_bench/interpretation"
@@ -49,18 +49,6 @@ def test_the_tiny_model_runs_all_four_and_sees_distortions(tmp_path):
     assert set(scores["by_level"]) == {"high", "medium", "low"}
 
 
-class Votes:
-    """Finds every answer right, or wrong."""
-
-    def __init__(self, vote):
-        self.vote = vote
-        self.asked = []
-
-    def __call__(self, messages, n):
-        self.asked.append(messages)
-        return [f"Result: {self.vote}"] * n
-
-
 def test_explicit_answers_are_compared_and_ambiguous_ones_put_to_a_judge():
     dataset = rows_of(ASSESSMENT, 6)
     levels = ("High", "Medium", "Low")
@@ -80,16 +68,16 @@ def test_explicit_answers_are_compared_and_ambiguous_ones_put_to_a_judge():
     parts = alone["by_response"]
     assert (parts["explicit"]["n"], parts["explicit"]["accuracy"]) == (3, pytest.approx(2 / 3))
     assert (parts["ambiguous"]["n"], parts["ambiguous"]["accuracy"]) == (3, 0.0)
-    judge = Votes(1)
+    judge = Judge("Result: 1")
     judged = ask(judge)
     # Nobody is asked about an empty reply.
     assert judged["judge_asked"] == len(judge.asked) == 2
     assert judged["by_response"]["explicit"] == parts["explicit"]
     assert judged["by_response"]["ambiguous"]["accuracy"] == pytest.approx(2 / 3)
     assert judged["accuracy"] == pytest.approx(4 / 6) and judged["judge_template"] == "q_bench_vote"
-    seen = judge.asked[0][-1]["content"]
+    seen = judge.asked[0][0][-1]["content"]
     assert "It is rather lovely." in seen and right[3] in seen and "aesthetic quality" in seen
-    assert ask(Votes(0))["accuracy"] == pytest.approx(2 / 6)
+    assert ask(Judge("Result: 0"))["accuracy"] == pytest.approx(2 / 6)
 
 
 @pytest.mark.parametrize("column", ["question", "hint", "options"])

@@ -20,21 +20,10 @@ from eyechart.metrics.scoring.choices.reading import random_choice
 from tests.evaluators import running
 from tests.evaluators.command_line import invoke
 from tests.evaluators.finished_runs import write
-from tests.evaluators.tasks.doors import scored
+from tests.evaluators.tasks.doors import Judge, scored
 
 run = partial(running.run, as_published=True)
 FINE = ("two_afc/fine_levels", "two_afc/fine_types", "two_afc/fine_mos")
-
-
-class Judge:
-    """Gives every conversation the same replies and counts what it is asked."""
-
-    def __init__(self, reply):
-        self.reply, self.asked = reply, []
-
-    def __call__(self, messages, n):
-        self.asked.append(n)
-        return [self.reply] * n
 
 
 def mini_rows(task, count):
@@ -80,7 +69,7 @@ def test_the_judge_reads_every_reply_five_times(questions):
     result = run("q_bench/perception", lambda messages: "C. Poor", questions, judge=judge)
     # Exact matching finds two of six right; the judge, who is not asked by default, says that all are.
     assert (result.scores["accuracy"], result.scores["judge_asked"], result.scores["judge_reads"]) == (1.0, 6, "all")
-    assert result.scores["extraction"]["judge"] == 1.0 and judge.asked == [5] * 6
+    assert result.scores["extraction"]["judge"] == 1.0 and [n for _, n in judge.asked] == [5] * 6
     assert {(item.step, item.correct) for item in result.items} == {("judge", True)}
     assert result.settings["as_published"] == {
         "judge_reads": {"published": "all", "default": "unmatched", "source": "Q-Bench, A.2.1"}

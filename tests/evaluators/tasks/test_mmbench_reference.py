@@ -116,9 +116,8 @@ def test_an_oracle_is_right_in_all_passes(table, loaded):
     done = evaluator(TASK, settings=dict(early_stop=False)).run(FunctionBackend(lambda _: next(answers)), loaded)
     assert (done.scores["circular_accuracy"], done.scores["vanilla_accuracy"]) == (1.0, 1.0)
     assert (done.scores["n_questions"], done.scores["n_passes"]) == (1176, 4377)
-    assert done.scores["random_guess"] == pytest.approx(
-        math.fsum(math.prod(1 / len(row["options"]) for row in rows) for rows in table.values()) / 1176, rel=1e-12
-    )
+    chances = [math.prod(1 / len(row["options"]) for row in rows) for rows in table.values()]
+    assert done.scores["random_guess"] == pytest.approx(math.fsum(chances) / 1176, rel=1e-12)
     assert all(row.correct for row in done.items)
 
 

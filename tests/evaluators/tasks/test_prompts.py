@@ -270,19 +270,15 @@ def test_real_rows_of_aesbench_are_asked_byte_for_byte(reference, tmp_path):
     (tmp_path / "AesBench_evaluation.json").write_bytes(file.read_bytes())
     entries = json.loads(file.read_text(encoding="utf-8"))
     without = "\nYou should output a correct option without explanation."
-    parts = [
-        ("perception", "AesP", without),
-        ("empathy", "AesE", without),
-        ("assessment", "AesA1", "\nYou should output a correct option."),
-        ("interpretation", "AesI", None),
-    ]
-    for config, part, end in parts:
+    ends = {"AesP": without, "AesE": without, "AesA1": "\nYou should output a correct option.", "AesI": None}
+    for task, (part, end) in zip([*AES_CHOICES, "aes_bench/interpretation"], ends.items(), strict=True):
+        config = task.partition("/")[2]
         rows = load_dataset("aesbench", config, split="test", data_dir=tmp_path, images="skip").to_list()
         assert len(rows) == 3
         for row in rows:
             raw = entries[row["id"]][part]
             options = "" if end is None else f" Choose one from the following options:\n{raw['Options']}{end}"
-            assert prompt_of(f"aes_bench/{config}", row) == (raw["Question"] + options, IMAGE)
+            assert prompt_of(task, row) == (raw["Question"] + options, IMAGE)
 
 
 @pytest.mark.parametrize("name", ["two_afc/coarse", "q_bench/perception", "aes_bench/perception", "mmbench/en"])

@@ -51,9 +51,8 @@ def write_task(folder, **changes):
 
 
 def test_examples_are_five_of_at_most_fifteen_lines():
-    examples = [path for path in EXAMPLES.iterdir() if path.is_file()]
-    lengths = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path in examples}
-    assert len(lengths) == 5 and max(lengths.values()) <= 15
+    lengths = [len(path.read_text("utf-8").splitlines()) for path in EXAMPLES.iterdir() if path.is_file()]
+    assert len(lengths) == 5 and max(lengths) <= 15
 
 
 def test_questions_in_a_tsv_run_under_circular_eval(examples):
@@ -65,6 +64,7 @@ def test_questions_in_a_tsv_run_under_circular_eval(examples):
     assert result.scores["random_guess"] == pytest.approx((4 * 3**-3 + 8 * 4**-4) / 12)
     assert result.scores["by_category"].keys() == {"hue", "tone"}
     assert (result.task, result.dataset, result.split) == ("my_questions", "my_questions", "test")
+    assert len(result.settings["prompt_id"]) == len("my_questions/12345678")
 
 
 def test_photos_with_opinion_scores_are_assessed(examples):
@@ -87,7 +87,7 @@ def test_a_folder_whose_only_split_is_train_runs_without_naming_it(tmp_path):
     path = tmp_path / "rate.yaml"
     path.write_text(
         "name: r\nprotocol: quality_assessment\ndata: {path: p}\ncolumns: {quality: mos}\n"
-        "prompt: '{image} Rate it.'\nprefill: It is\nword_pairs: [good/poor]\n"
+        "prompt: '{image} Rate it.'\nprefill: It is\nword_pairs: [good + fine/poor]\n"
     )
     for number, split in enumerate(([], ["--split", "train"])):
         done = invoke("run", path, "--out", tmp_path / str(number), *split, code=0)
@@ -299,6 +299,9 @@ def test_templates_become_prompts(template, row, expected):
         ({"settings": {"erly_stop": True}}, "unknown setting 'erly_stop' of my_questions; did you mean 'early_stop'?"),
         ({"settings": {"rounds": 0}}, "my_questions: rounds: "),
         ({"word_pairs": ["good/poor"]}, "protocol circular_eval does not take word_pairs"),
+        *(({"word_pairs": [pair]}, f"found {pair!r}") for pair in ("good", "good/bad/poor", "good/", "good+bad/bad")),
+        *(({"protocol": name}, f"{name} has no options; leave out") for name in ("description", "quality_assessment")),
+        ({"protocol": "paired_comparison", "prompt": "{images}"}, "groups: paired_comparison is broken down only by"),
         ({"name": "mmbench/en"}, "'mmbench/en' is the name of an eyechart task"),
     ],
 )
@@ -314,6 +317,8 @@ def test_a_missing_column_is_named_before_a_model_is_asked(examples, tmp_path):
     path = write_task(tmp_path, columns={"images": "picture", "options": ["A", "B"]})
     with pytest.raises((DataError, UsageError), match=r"missing column 'picture'.*found: index, image"):
         run(path, lambda messages: pytest.fail("asked"))
+    with pytest.raises(UsageError, match="'ql_bench' means 2 tasks; name one of: ql_bench/single, ql_bench/pair"):
+        evaluator("ql_bench")
     with pytest.raises(UsageError, match=r"the task file .* does not exist"):
         find_tasks("nowhere.yaml")
     (tmp_path / "none.py").write_text("x = 1")

@@ -143,9 +143,8 @@ def test_fine_tables_have_the_rows_of_tables_3_and_4(task, parts, pairs, referen
     (average,) = result.diagnostics["averages"]
     assert (average["over"], average["weights"]) == (parts, "equal")
     assert average["accuracy_all"] == 1
-    pools = [
-        name for name in result.scores["by_pool"] if (get_task(task).protocol.part_of_pool or str)(name) == parts[0]
-    ]
+    part_of = get_task(task).protocol.part_of_pool or str
+    pools = [name for name in result.scores["by_pool"] if part_of(name) == parts[0]]
     assert table[parts[0]]["srcc"] == pytest.approx(np.mean([result.scores["by_pool"][name]["srcc"] for name in pools]))
     assert len(pools) == (1 if task == "two_afc/fine_mos" else 4)
 
@@ -155,10 +154,8 @@ def test_the_command_scores_a_quality_measure(reference, qualities, tmp_path):
     # As NIQE does, it names files alone, and lower is better.
     niqe = {name.rpartition("/")[2]: -quality for name, quality in qualities.items() if name[:4] in ("spaq", "CSIQ")}
     file, out = write_scores(tmp_path / "niqe.csv", niqe), tmp_path / "out"
-    where = ("--data-dir", reference / "two-afc", "--data-arg", 'databases=["spaq", "CSIQ"]')
-    done = invoke(
-        "score", "two_afc/coarse", "--predictions", file, "--lower-is-better", *where, "--verbose", "--out", out, code=0
-    )
+    options = ("--lower-is-better", "--data-dir", reference / "two-afc", "--data-arg", 'databases=["spaq", "CSIQ"]')
+    done = invoke("score", "two_afc/coarse", "--predictions", file, *options, "--verbose", "--out", out, code=0)
     (task,) = read_results(out).tasks
     assert (task.model, task.scores["n_images"], task.scores["accuracy_all"]) == ("niqe", 190, 1.0)
     assert "mixed" not in task.variants
