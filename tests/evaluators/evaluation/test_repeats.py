@@ -47,10 +47,8 @@ class Drawn(Backend):
         for request in requests:
             self.asked.append((request.id, request.pass_name, request.repeat))
             said = self.say(request)
-            if isinstance(said, Exception):
-                yield Response(request, error=said)
-            else:
-                yield Response(request, text=said, finish_reason=STOP)
+            failed = isinstance(said, Exception)
+            yield Response(request, error=said) if failed else Response(request, text=said, finish_reason=STOP)
 
 
 def scripted(request):
@@ -59,12 +57,9 @@ def scripted(request):
 
 @pytest.fixture
 def loaded(make_picture):
-    rows = [
-        {"id": f"q{i}", "question": f"How is {i}?", "options": ["Good", "Fair", "Poor"], "answer": "ABCA"[i]}
-        for i in range(4)
-    ]
-    rows = [{**row, "images": [make_picture(i)], "question_type": "how"} for i, row in enumerate(rows)]
-    return running.dataset(rows)
+    question = {"options": ["Good", "Fair", "Poor"], "question_type": "how"}
+    rows = ({"id": f"q{i}", "question": f"How is {i}?", "images": [make_picture(i)]} for i in range(4))
+    return running.dataset({**question, **row, "answer": answer} for row, answer in zip(rows, "ABCA", strict=True))
 
 
 def run(model, data, repeats=3, task="q_bench/perception", progress=None, **given):

@@ -51,12 +51,12 @@ WRITTEN = {"0": ("It is", LENGTH), "1": ("It is", LENGTH), "2": ("It is dark.", 
 
 
 class Ending(Writer):
-    """Writes texts that end as given."""
+    """Writes texts that end as given, some of them with reasoning."""
 
     def answer(self, requests):
         for request in requests:
-            text, ended = self.texts[request.id]
-            yield Response(request, text=text, finish_reason=ended)
+            text, ended, *reasoning = self.texts[request.id]
+            yield Response(request, text=text, reasoning=reasoning[0] if reasoning else None, finish_reason=ended)
 
 
 def reason(words):
@@ -119,8 +119,7 @@ def test_a_length_that_is_set_is_kept_and_the_reader_hears_of_replies_that_were_
 
 
 def test_one_cut_reply_in_a_hundred_needs_no_caveat_and_two_do(ask):
-    texts = {f"{i}": "B" for i in range(100)}
-    cut = "so " * 40
+    texts, cut = {f"{i}": "B" for i in range(100)}, "so " * 40
     ids = list(texts)
     assert ask(Writer(texts | {"0": cut}), ids).notes == []
     assert cut_of(ask(Writer(texts | {"0": cut, "1": cut}), ids)) == (2, 100, 0, 32, 0)
@@ -133,8 +132,7 @@ def test_one_cut_reply_in_a_hundred_needs_no_caveat_and_two_do(ask):
 
 def test_what_a_server_allowed_is_named(ask):
     for context in (1, 100):
-        found = ask(Writer(reason(300), context=context))
-        assert found.settings["max_new_tokens"] == 4096 and cut_of(found) == (1, 1, 1, 4096, context)
+        assert cut_of(ask(Writer(reason(300), context=context))) == (1, 1, 1, 4096, context)
 
 
 def test_a_description_that_is_cut_makes_the_result_incomplete(describe):
@@ -156,18 +154,15 @@ def test_descriptions_that_are_not_whole_have_shares_in_table_and_results(descri
     found = describe(Ending(texts), list(texts), max_new_tokens=512)
     shares = {"cut_off": 0.125, "unfinished_reasoning": 0.125, "refused": 0.125, "unparseable": 0.0}
     assert found.scores["outcomes"] == shares
-    labels, values = zip(*((row["score"], row["value"]) for row in table_rows(score_table([found]))), strict=True)
-    shown = dict(zip(labels, values, strict=True))
-    assert {label: shown[label] for label in shown if label.startswith("texts")} == dict.fromkeys(
-        ("texts cut off", "texts that end in unfinished reasoning", "texts refused"), "12.50 %"
-    )
+    shown = {row["score"]: row["value"] for row in table_rows(score_table([found]))}
+    labels = ("texts cut off", "texts that end in unfinished reasoning", "texts refused")
+    assert {label: shown[label] for label in shown if label.startswith("texts")} == dict.fromkeys(labels, "12.50 %")
     folder = write(tmp_path, [found])
     (result,) = read_results(folder).tasks
     assert result.scores["outcomes"] == shares
     table = parquet.read_table(folder / "predictions.parquet")
     assert table["finish_reason"].to_pylist()[:4] == [LENGTH, REASONING, REFUSAL, STOP]
-    for parse in (False, True):
-        assert scores_again(folder, parse=parse)["outcomes"] == shares
+    assert [scores_again(folder, parse=parse)["outcomes"] for parse in (False, True)] == [shares] * 2
 
 
 def test_the_note_counts_the_replies_that_the_shares_count(describe):
@@ -191,12 +186,7 @@ def test_the_note_counts_the_replies_that_the_shares_count(describe):
     ("text", "reasoning"), [("", None), ("", "Dark?"), ("<think>Dark?", None), ("I would say", None)]
 )
 def test_what_a_filter_stops_counts_as_refused(ask, text, reasoning):
-    class Filtered(Writer):
-        def answer(self, requests):
-            for request in requests:
-                yield Response(request, text=text, reasoning=reasoning, finish_reason=CONTENT_FILTER)
-
-    found = ask(Filtered(""))
+    found = ask(Ending({"q": (text, CONTENT_FILTER, reasoning)}))
     assert (found.scores["extraction"]["refused"], found.items[0].finish_reason) == (1.0, CONTENT_FILTER)
     assert found.settings["max_new_tokens"] == 32, "a longer reply would help nothing"
 

@@ -149,11 +149,8 @@ def test_intervals_of_groups_name_them(groups: dict[str, Any], expected: str) ->
 
 
 def test_headlines_are_averages_and_scores_that_have_none() -> None:
-    of_database = [TaskKey("a", name, "test") for name in ("aesbench", "spaq", "average")]
-    assert score_rows.headlines([*of_database, TaskKey("b", "spaq", "test")]) == [
-        of_database[2],
-        TaskKey("b", "spaq", "test"),
-    ]
+    keys = [TaskKey(*key, "test") for key in (("a", "aesbench"), ("a", "spaq"), ("a", "average"), ("b", "spaq"))]
+    assert score_rows.headlines(keys) == keys[2:]
     for key, label in (("circular_accuracy", "CircularEval"), ("vanilla_accuracy", "VanillaEval")):
         (about,) = score_rows.headline_intervals([("", TaskResult.model_construct(scores=BOTH, headline=key))])
         assert about.text == f"{CLUSTERED}: {label} (51 clusters)."
