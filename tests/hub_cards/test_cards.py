@@ -48,12 +48,9 @@ def read(kind: type[RepoCard], path: Path) -> RepoCard:
 
 
 def test_every_card_is_looked_at() -> None:
-    fronted = {
-        path
-        for folder in (HUB_CARDS, Path(str(files("eyechart.metrics"))), Path(str(files("eyechart.evaluators"))))
-        for path in folder.rglob("*.md")
-        if path.read_text(encoding="utf-8").startswith("---\n")
-    }
+    folders = (HUB_CARDS, *(Path(str(files(f"eyechart.{name}"))) for name in ("metrics", "evaluators")))
+    paths = [path for folder in folders for path in folder.rglob("*.md")]
+    fronted = {path for path in paths if path.read_text(encoding="utf-8").startswith("---\n")}
     assert fronted == {*DATASET_CARDS, *SPACES, MODEL}
     assert {path.stem for path in DATASET_CARDS} == set(DATASETS)
     modules = {path.stem for path in Path(str(files("eyechart.metrics"))).glob("*/*.py")} - {"__init__"}

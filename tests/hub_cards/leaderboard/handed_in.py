@@ -79,9 +79,7 @@ def put(target: dict[str, Any], keys: Sequence[str], value: Any) -> None:
     target[keys[-1]] = value
 
 
-def enlarge(
-    view: dict[str, Any], models: int, rng: random.Random, breakdowns: dict[str, list[Any]] | None = None
-) -> None:
+def enlarge(view: dict[str, Any], models: int, rng: random.Random, breakdowns: Any = None) -> None:
     """Put as many other models in place of those of a board or the overview, with all that a page can say of one."""
     row: Mapping[str, Any] = {name: value for name, value in view["rows"][0].items() if name != "unchecked"}
     key = "cells" if "cells" in row else "values"
@@ -91,9 +89,8 @@ def enlarge(
         # Of a score in percent, as self-awareness is, the overview says where it ends.
         ends = [column.get("high", 1.0) for column in view["columns"]]
         about = {"license": "cc-by-nc-4.0", "parameters": 8_292_166_656}
-        values = [rng.uniform(0.1, 0.95) for _ in ends]
-        bounds = [(end, (value, value - 0.021, value + 0.021)) for value, end in zip(values, ends, strict=True)]
-        scores = [[round(end * bound, 4) for bound in interval] for end, interval in bounds]
+        values = [(end, rng.uniform(0.1, 0.95)) for end in ends]
+        scores = [[round(end * (value + shift), 4) for shift in (0, -0.021, 0.021)] for end, value in values]
         first = len(row[key])
         rows.append({**row, **about, "model": name, key: scores[:first]})
         parts.append(scores[first:])

@@ -74,9 +74,7 @@ def test_all_reasons_are_given_at_once():
     assert len(reasons_for(board, result)) == 3
 
 
-@pytest.mark.parametrize(
-    "name", ["<script>alert(1)</script>", 'a" onload="x', "a\u0301\u0301\u0301", "نموذج", "O'Neil & Söhne", "x" * 160]
-)
+@pytest.mark.parametrize("name", ['<a onload="x">', "a\u0301\u0301\u0301", "نموذج", "O'Neil & Söhne", "x" * 160])
 def test_names_that_are_only_text_are_taken(name):
     board = board_named("q_bench/perception")
     assert reasons_for(board, result_on(board, name)) == []
