@@ -78,6 +78,7 @@ def test_every_reply_in_json_is_read_back_as_it_was(write, reply):
     answers = json.loads(content.decode("utf-8"))
     answer = answers[0] if isinstance(answers, list) else answers.get("test-1.png", answers)
     assert reply in answer.values()
+    assert content.startswith((b'[\n {\n  "', b'{\n    "test-1.png": {\n        "AesP_response"', b'{"type": '))
     # AesBench's scripts write Unicode, the others ASCII.
     assert ("多云".encode() in content) == (reply == "多云" and isinstance(write, partial))
 
@@ -155,8 +156,7 @@ CELLS = {
 
 
 def test_replies_in_cells_are_read_back_as_text(tmp_path):
-    numbers = range(len(CELLS) + 1)
-    passes = [ROW | {"index": number} for number in numbers]
+    passes = [ROW | {"index": number} for number in range(len(CELLS) + 1)]
     ((name, content),) = mmbench_answer_file(passes, [*CELLS, ""], "en").items()
     (tmp_path / name).write_bytes(content)
     rows = [row for _, row in read_xlsx_rows(str(tmp_path / name), COLUMNS, formulas=True)]
