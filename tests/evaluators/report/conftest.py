@@ -62,11 +62,6 @@ class Page(HTMLParser):
         """The attributes of all elements of a kind."""
         return [attributes for name, attributes in self.elements if name == tag]
 
-    def by_id(self, id: str) -> dict[str, str | None]:
-        """The attributes of the one element with an id."""
-        (found,) = [attributes for _, attributes in self.elements if attributes.get("id") == id]
-        return found
-
     def holds(self, text: str) -> bool:
         """Whether a text is shown somewhere."""
         return any(text in shown for shown in self.texts)
@@ -94,10 +89,7 @@ def part(accuracy: float, guess: float = 0.5, n: int = 4) -> dict[str, Any]:
 
 
 PERCEPTION = TaskResult(
-    task="q_bench/perception",
-    dataset="llvisionqa",
-    split="dev",
-    model="some/model",
+    **{"task": "q_bench/perception", "dataset": "llvisionqa", "split": "dev", "model": "some/model"},
     scores={
         **part(0.75),
         "yes_no": {"yes": 1.0, "no": 0.5, "all": 0.75, "mean": 0.75, "n_yes": 2, "n_no": 2},
@@ -107,7 +99,6 @@ PERCEPTION = TaskResult(
     settings={
         "protocol": "multiple_choice",
         "prompt_id": "q_bench_a1/2",
-        "seed": 0,
         "data": {"source": "given", "is_mini": False},
     },
     items=[
@@ -134,14 +125,25 @@ def make_run(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def tables(make_run: Callable[..., Path]) -> Callable[..., list[Table]]:
-    """The papers' tables of a run with some results, and of others side by side."""
+def read_all(make_run: Callable[..., Path]) -> Callable[..., list[Run]]:
+    """A run with some results, and others of one result each."""
 
-    def make(*evaluations: TaskResult, **others: TaskResult) -> list[Table]:
-        folders = [make_run(*evaluations)] + [make_run(one, name=name) for name, one in others.items()]
-        return paper_tables(read_runs(folders))
+    def read(*evaluations: TaskResult, **others: TaskResult) -> list[Run]:
+        return read_runs([make_run(*evaluations), *(make_run(one, name=name) for name, one in others.items())])
 
-    return make
+    return read
+
+
+@pytest.fixture
+def tables(read_all: Callable[..., list[Run]]) -> Callable[..., list[Table]]:
+    """The papers' tables of such runs."""
+    return lambda *evaluations, **others: paper_tables(read_all(*evaluations, **others))
+
+
+@pytest.fixture
+def charts(read_all: Callable[..., list[Run]]) -> Callable[..., list[Chart]]:
+    """Their charts."""
+    return lambda *evaluations, **others: task_charts(read_all(*evaluations, **others))
 
 
 def task_charts(runs: Sequence[Run]) -> list[Chart]:
@@ -162,15 +164,8 @@ def shown(table: Table, *, published: bool = False) -> list[tuple[str, ...]]:
 
 def scored(task: str, dataset: str, scores: dict[str, Any] | None, **changes: Any) -> TaskResult:
     """A result with given scores and nothing else."""
-    values = {
-        "task": task,
-        "dataset": dataset,
-        "split": "test",
-        "model": "LLaVA-v1.5",
-        "scores": scores,
-        "settings": {},
-    }
-    return TaskResult(**values | changes)
+    values = {"split": "test", "model": "LLaVA-v1.5", "settings": {}, **changes}
+    return TaskResult(task=task, dataset=dataset, scores=scores, **values)
 
 
 def accuracies(names: Sequence[str], values: Sequence[float], guesses: Sequence[float]) -> dict[str, dict[str, Any]]:

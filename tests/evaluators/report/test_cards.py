@@ -7,7 +7,6 @@ import pytest
 from eyechart.evaluators.report import write_report
 from eyechart.evaluators.report.cards import cards
 from eyechart.evaluators.report.reported_task import reported_tasks
-from eyechart.evaluators.results.finished_runs import read_runs
 from tests.evaluators.finished_runs import evaluated
 from tests.evaluators.report.conftest import PERCEPTION, replaced, scored
 
@@ -15,12 +14,11 @@ MINI = {"data": {"source": "synthetic demo data", "is_mini": True}}
 
 
 @pytest.fixture
-def card_scores(make_run):
+def card_scores(read_all):
     """The scores on the cards of a run, by the titles of their tasks."""
 
     def make(*evaluations, **others):
-        folders = [make_run(*evaluations)] + [make_run(one, name=name) for name, one in others.items()]
-        head = cards(reported_tasks(read_runs(folders)))
+        head = cards(reported_tasks(read_all(*evaluations, **others)))
         return {score.task.title: score for scores in head.values() for score in scores}
 
     return make
@@ -42,13 +40,7 @@ def test_a_card_has_the_headline_its_interval_chance_and_the_best_published_valu
         ("q_bench/assessment", "spaq", "test", {"srcc": 0.5, "n": 9}, "0.730, InternLM-XComposer-VL"),
         ("q_bench/assessment", "csiq", "test", {"srcc": 0.5, "n": 9}, ""),
         ("ql_bench/single", "llsavisionqa", "dev", {"score_sa": 50.0, "n": 9}, "70.94 %, InternLM-XComposer2d5"),
-        (
-            "two_afc/coarse",
-            "two_afc",
-            "test",
-            {"accuracy_all": 0.5, "n_pairs": 9},
-            "64.60 %, GPT-4V, Table II; average over six databases",
-        ),
+        ("two_afc/coarse", "two_afc", "test", {"accuracy_all": 0.5, "n_pairs": 9}, "64.60 %, GPT-4V, Table II; "),
         ("q_bench/perception_pairs", "llvisionqa_pairs", "dev", {"accuracy": 0.5, "n": 9}, ""),
     ],
 )
@@ -65,11 +57,10 @@ def test_an_average_stands_for_its_databases(card_scores):
 
 
 def test_the_strips_of_several_runs_have_one_scale_that_negative_scores_widen(card_scores):
-    runs = [
-        scored("q_bench/assessment", "csiq", {"srcc": value, "n": 9}, model=f"{value}") for value in (-0.5, math.nan)
-    ]
+    scores = ({"srcc": -0.5, "srcc_ci95": [-0.75, -0.25], "n": 9}, {"srcc": math.nan, "n": 9})
+    runs = [scored("q_bench/assessment", "csiq", of_run, model=f"{of_run['srcc']}") for of_run in scores]
     score = card_scores(runs[0], other=runs[1])["A3 Assessment"]
-    assert score.scale == (-0.5, 1) and score.ticks == [(0, "0"), (0.5, "0.5"), (1, "1")]
+    assert score.scale == (-0.75, 1) and score.ticks == [(0, "0"), (0.5, "0.5"), (1, "1")]
     assert [value.text for value in score.values] == ["-0.500", "undefined"]
 
 
@@ -83,6 +74,7 @@ def test_word_overlap_is_not_compared_with_published_values(card_scores):
     assert score.note.startswith("Scored by word overlap")
     score = card_scores(described("lexical"), other=described("gpt", model="other"))["A2 Description"]
     assert score.best_text.startswith("4.210, ") and score.note == ""
+    assert [value.is_judged for value in score.values] == [False, True]
 
 
 @pytest.mark.parametrize(("scores", "value"), [(None, "no score"), ({"srcc": 0.5, "n": 9}, "0.500")])

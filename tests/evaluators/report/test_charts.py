@@ -15,25 +15,11 @@ from eyechart import evaluators
 from eyechart.evaluators.published.rendering import Cell, Row
 from eyechart.evaluators.report.charts import Chart
 from eyechart.evaluators.report.drawing import draw, inline_svg
-from eyechart.evaluators.results.finished_runs import read_runs
 from tests.evaluators.finished_runs import dimension, evaluated, write
-from tests.evaluators.report.conftest import PERCEPTION, answers, replaced, run_mmbench, scored, task_charts
+from tests.evaluators.report.conftest import PERCEPTION, answers, replaced, run_mmbench, scored
 
 SVG = "{http://www.w3.org/2000/svg}"
 CSS = Path(evaluators.__file__).parent / "report" / "templates" / "report.css"
-
-
-@pytest.fixture
-def charts(make_run):
-    def make(*evaluations, **others):
-        folders = [make_run(*evaluations)] + [make_run(one, name=name) for name, one in others.items()]
-        return list(task_charts(read_runs(folders)))
-
-    return make
-
-
-def by_title(charts):
-    return {chart.title: chart for chart in charts}
 
 
 def values(chart, row=0):
@@ -54,7 +40,7 @@ def test_a1_is_a_dot_plot_of_accuracy_with_whiskers_and_chance_levels(charts):
     assert chart.labels == ("all items", "yes-or-no", "what", "how", "distortion", "other", "in-context distortion")
     assert values(chart) == pytest.approx((75, 90, 20, 50, 60, 70, 50))
     assert ends(chart)[2] == pytest.approx((10, 30))
-    assert names(chart) == ["some/model", "chance level"]
+    assert [(row.labels[0], row.is_model) for row in chart.rows] == [("some/model", True), ("chance level", False)]
     assert values(chart, 1) == pytest.approx((50, 50, 25, 33.33, 50, 50, 50))
     assert chart.breaks == (1, 4) and not chart.is_extra
     assert chart.table.columns == ["", "some/model", "chance level"]
@@ -66,16 +52,17 @@ def test_the_paper_s_radar_is_accuracy_minus_chance_level_in_points(charts):
     assert chart.kind == "radar chart" and chart.is_extra
     assert chart.labels == ("yes-or-no", "what", "how", "distortion", "other", "in-context distortion")
     assert values(chart) == pytest.approx((40, -5, 16.67, 10, 20, 0))
-    assert chart.note.startswith("As in Q-Bench, Fig. 9 and 14.")
+    assert chart.note.startswith("As in Q-Bench, Fig. 9 and 14.") and chart.unit.endswith(", in percentage points")
 
 
 def test_a_group_that_one_of_two_runs_lacks_is_undefined(charts):
-    other = replaced(PERCEPTION, model="other/model", scores=PERCEPTION.scores | {"by_concern": {}})
+    unknown = {f"by_{group}": PERCEPTION.scores["by_concern"] for group in ("a", "z")}
+    other = replaced(PERCEPTION, model="other/model", scores=PERCEPTION.scores | {"by_concern": {}} | unknown)
     dots, chart = charts(PERCEPTION, other=other)
     assert names(chart) == ["some/model", "other/model"]
     assert values(chart, 1)[:3] == pytest.approx((40, -5, 16.67))
     assert all(map(math.isnan, values(chart, 1)[3:]))
-    assert ends(dots, 1)[4:] == [None, None, None]
+    assert ends(dots, 1)[4:] == [None, None, None]  # Groups that the task does not have are not shown.
 
 
 def test_dimensions_of_descriptions_are_dots_with_intervals(charts):
@@ -99,34 +86,40 @@ def test_scores_of_one_scale_share_a_dot_plot_with_their_chance_levels(charts):
 
 
 def test_a3_has_srcc_by_database_as_dots_and_as_the_paper_s_radar(charts):
-    correlations = {"koniq10k": (0.448, 0.460), "spaq": (0.563, 0.584), "live_fb": (-0.1, -0.3), "x": (None, 0.5)}
+    correlations = {"agiqa3k": (-0.1, -0.3), "spaq": (0.563, 0.584), "x": (None, 0.5)}
     parts = {name: {"srcc": srcc, "plcc": plcc, "n": 9} for name, (srcc, plcc) in correlations.items()}
-    average = scored("q_bench/assessment", "average", {"srcc": 0.3, "n": 9, "by_database": parts})
-    spaq = scored("q_bench/assessment", "spaq", {**parts["spaq"], "srcc_ci95": [0.5, 0.6]})
-    dots, radar = charts(average, spaq)
-    assert (radar.kind, radar.labels) == ("radar chart", ("KonIQ-10k", "SPAQ", "LIVE-FB", "x"))
-    assert values(radar) == pytest.approx((0.448, 0.563, -0.1, math.nan), nan_ok=True)
+    average = scored(
+        "q_bench/assessment", "average", {"srcc": 0.3, "plcc": 0.3, "plcc_fitted": 0.2, "n": 9, "by_database": parts}
+    )
+    of_each = {name: {**parts[name], "srcc_ci95": [0.5, 0.6]} for name in ("agiqa3k", "spaq")} | {"koniq10k": None}
+    dots, radar = charts(average, *(scored("q_bench/assessment", name, scores) for name, scores in of_each.items()))
+    assert (radar.kind, radar.labels) == ("radar chart", ("AGIQA-3K", "SPAQ", "x"))
+    assert values(radar) == pytest.approx((-0.1, 0.563, math.nan), nan_ok=True)
     assert (radar.title, radar.unit) == ("SRCC over databases", "SRCC minus chance level")
-    assert (dots.title, dots.labels) == ("SRCC by database", ("average", *radar.labels))
+    assert (dots.title, dots.labels, dots.limits) == ("SRCC by database", ("average", *radar.labels), (0, 1))
     assert values(dots) == pytest.approx((0.3, *values(radar)), nan_ok=True)
     # An average has no intervals of its databases; these have.
-    assert ends(dots) == [None, None, (0.5, 0.6), None, None]
+    assert ends(dots) == [None, (0.5, 0.6), (0.5, 0.6), None]
 
 
 def test_groups_with_too_many_values_are_in_tables_only(charts):
-    def part(accuracy):
-        return {"circular_accuracy": accuracy, "random_guess": 0.1, "n_questions": 9}
+    part = {"circular_accuracy": 0.5, "random_guess": 0.1, "n_questions": 9}
 
-    groups = {"attribute reasoning": part(0.5), "coarse perception": part(0.25)}
-    many = {f"ability {i}": part(0.5) for i in range(30)}
-    (dots,) = charts(scored("mmbench/en", "mmbench", {**part(0.3), "by_l2_category": groups, "by_category": many}))
-    assert dots.labels == ("all items", "attribute reasoning", "coarse perception")
-    assert values(dots) == (30, 50, 25) and values(dots, 1) == (10, 10, 10)
+    def with_groups(**sizes):
+        groups = {f"by_{name}": {f"{name}{i}": part for i in range(size)} for name, size in sizes.items()}
+        return charts(scored("mine", "mine", {**part, "circular_accuracy": 0.3, "vanilla_accuracy": 0.4, **groups}))
+
+    # At most 30 values of groups as dots, and 12 in a radar chart.
+    dots, radar = with_groups(a=2, b=29, c=11, d=10, e=7)
+    assert "".join(label[0] for label in dots.labels[1:]) == "aa" + 11 * "c" + 10 * "d" + 7 * "e"
+    assert (dots.breaks, radar.labels) == ((1, 3, 14, 24), ("a0", "a1", *(f"d{i}" for i in range(10))))
+    (dots,) = with_groups(a=2)
+    assert values(dots) == (30, 50, 50) and values(dots, 1) == (10, 10, 10)
 
 
 def test_figure_4_has_the_letters_of_replies_and_of_right_answers(charts, judged, three_questions):
     unread = run_mmbench(answers, three_questions)
-    chart = by_title(charts(judged, unread=replaced(unread, model="unread")))["choice distribution"]
+    *_, chart, _ = charts(judged, unread=replaced(unread, model="unread"))
     assert chart.labels == ("A", "B", "C", "D", "none") and names(chart)[0] == "right answers"
     # Right, in order of the passes: q2 B, A; q3 A, C, B; q4 C, B, A, D.
     assert values(chart) == pytest.approx([100 / 3, 100 / 3, 200 / 9, 100 / 9, 0])
@@ -134,15 +127,20 @@ def test_figure_4_has_the_letters_of_replies_and_of_right_answers(charts, judged
     assert values(chart, 1) == pytest.approx([500 / 9, 400 / 9, 0, 0, 0])
     assert values(chart, 2) == pytest.approx([500 / 9, 100 / 9, 0, 0, 300 / 9])
     assert chart.note == "As in MMBench, Fig. 4. Computed over all passes."
+    assert chart.table.texts[2:4] == [["C", "22.22", "0.00", "0.00"], ["D", "11.11", "0.00", "0.00"]]
 
 
 def test_figure_5_is_the_agreement_with_people(charts, judged):
-    chart = by_title(charts(judged))["agreement with human annotators"]
+    agreement = {**judged.diagnostics["extractor_agreement"], "after_exact": None}
+    other = replaced(judged, model="other", diagnostics={"extractor_agreement": agreement})
+    *_, choices, chart = charts(judged, other=other)
+    assert choices.labels == ("A", "B", "C", "D"), "no reply is without a letter"
+    assert chart.limits == (0, 100) and chart.table.texts[1][1:] == ["66.67", "66.67"]
     assert chart.labels == ("not parsed by exact matching", "all replies")
     assert values(chart) == pytest.approx((50, 200 / 3)) and names(chart)[0].startswith("judge on ")
     of_all = judged.diagnostics["extractor_agreement"]["all"]["agreement_ci95"]
     assert ends(chart)[1] == pytest.approx([100 * end for end in of_all])
-    assert "MMBench, Fig. 5" in chart.note and "2 and 3 replies were labelled by human annotators." in chart.note
+    assert "MMBench, Fig. 5" in chart.note and " 2 and 3; 0 and 3 replies were labelled" in chart.note
 
 
 def convergence(*values, bound=(0.9, 0.95), **changes):
@@ -161,12 +159,12 @@ def test_convergence_has_the_curve_its_upper_bound_and_its_limit(charts):
     assert chart.note.startswith("As in 2AFC, Fig. 3. ")
     assert [(row.labels[0], values(chart, i), row.is_model) for i, row in enumerate(chart.rows)] == [
         ("LLaVA-v1.5", (0.5, 0.75), True),
-        ("upper bound", (0.9, 0.95), False),
-        ("limit of the scores", (0.85, 0.85), False),
+        *[("upper bound", (0.9, 0.95), False), ("limit of the scores", (0.85, 0.85), False)],
     ]
-    # Without correlations after the fit.
+    assert chart.table.texts[0] == ["1", "0.500", "0.900", "0.850"]
+    # Without correlations after the fit, which alone have a limit.
     (chart,) = charts(convergence(None, None, bound=(None, None)))
-    assert (chart.unit, values(chart)) == ("SRCC", (0.1, 0.1))
+    assert (chart.unit, values(chart), names(chart)[1:]) == ("SRCC", (0.1, 0.1), ["upper bound"])
 
 
 def test_one_upper_bound_stands_for_runs_that_have_the_same(charts):
@@ -190,7 +188,10 @@ def svg_of(chart):
 
 
 def texts_in(chart):
-    return [element.text.strip("\u200b") for element in ElementTree.fromstring(svg_of(chart)).iter(f"{SVG}text")]
+    return [
+        element.text.strip("\u200b").replace("\N{MINUS SIGN}", "-")
+        for element in ElementTree.fromstring(svg_of(chart)).iter(f"{SVG}text")
+    ]
 
 
 @pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.kind)
@@ -205,13 +206,8 @@ def test_every_kind_is_drawn_alike_each_time_with_undefined_and_negative_values(
 @pytest.mark.parametrize(
     ("name", "drawn"),
     [
-        ("_x", "_x"),
-        ("$a_b$", "$a_b$"),
-        ("a\x00b\nc", "a b c"),
-        ("<b>&", "<b>&"),
-        ("模型", "模型"),
-        ("", "\u2013"),
-        ("x" * 300 + "-9", "xxx…xxx-9"),
+        *[(name, name) for name in ("_x", "$a_b$", "<b>&", "模型")],
+        *[("a\x00b\nc", "a b c"), ("", "\u2013"), ("x" * 300 + "-9", "xxx…xxx-9")],
     ],
 )
 @pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.kind)
@@ -223,33 +219,70 @@ def test_any_name_is_drawn_as_text(chart, name, drawn):
 
 
 def test_long_labels_are_wrapped_or_cut():
-    labels = ("in-context distortion of the whole picture", "b", "c")
-    radar, line, dots = (texts_in(replaced(chart, labels=labels)) for chart in CHARTS)
-    assert radar[:5] == ["in-context", "distortion", "of the", "whole", "picture"]
-    assert line[0] == "in-context…e picture"
-    assert {"in-context", "distortion of the", "whole picture"} <= set(dots)
+    labels = ("in-context distortion of those whole-picture", "abcdefghijklmnopqrs", "abcdefghijklmnopqr")
+    rows = (Row(("a" * 20 + "b" * 19,), CELLS),)
+    unit = "correlation with the opinion scores of the people who rated it"
+    radar, line, dots = (texts_in(replaced(chart, labels=labels, rows=rows, unit=unit)) for chart in CHARTS)
+    cut = "abcdefghi…lmnopqrs"
+    assert radar[:7] == ["in-context", "distortion", "of those", "whole-picture", cut, labels[2], radar[6]]
+    assert line[:3] == ["in-context…e-picture", *labels[1:]]
+    assert {"in-context", "distortion of those", "whole-picture"} <= set(dots)
+    assert dots[-1] == radar[-1] == "a" * 19 + "…" + "b" * 18
+    assert dots[5:7] == ["correlation with the opinion s…es of the", "people who rated it"]
 
 
-def test_chance_levels_are_drawn_where_they_are_known():
-    levels = Row(("chance level",), (Cell(0.5, 2), Cell(math.nan, 2), Cell(1.0, 2)), is_model=False)
-    chart = replaced(CHARTS[2], rows=(*CHARTS[2].rows, levels))
-    root = ElementTree.fromstring(svg_of(chart))
-    *_, drawn = [group for group in root.iter(f"{SVG}g") if group.get("id", "").startswith("LineCollection")]
-    assert len([path for path in drawn.iter(f"{SVG}path") if path.get("d")]) == 2
-    assert "chance level" in texts_in(chart)
+def test_at_most_eight_labels_are_on_the_axis_of_a_line_chart():
+    chart = replaced(CHARTS[1], labels=tuple(f"r{i}" for i in range(57)), rows=(Row(("m",), 19 * CELLS),))
+    assert [text for text in texts_in(chart) if text.startswith("r")] == [*(f"r{i}" for i in range(0, 57, 8)), "rounds"]
 
 
-def test_dots_of_all_models_lie_around_the_middle_of_their_label():
-    rows = tuple(Row((name,), tuple(Cell(value, 2) for value in (0.0, 0.5, 1.0))) for name in "xy")
-    svg = svg_of(replaced(CHARTS[2], rows=rows, limits=(0.0, 1.0)))
-    axes = ElementTree.fromstring(svg).find(f".//{SVG}g[@id='axes_1']")
-    frame = axes.find(f"{SVG}g[@id='patch_2']/{SVG}path").get("d")
-    left, bottom, right, _, _, top, *_ = map(float, re.findall(r"[\d.]+", frame))
-    dots = [[float(dot.get(axis)) for axis in "xy"] for dot in axes.iter(f"{SVG}use")][-6:]
-    # Of the width of 1.04; labels are 0.38 inches apart, models 0.13.
-    drawn = [(1.04 * (x - left) / (right - left) - 0.02, 1.14 * (y - top) / (bottom - top)) for x, y in dots]
-    expected = [(0.5 * i, 0.19 + 0.38 * i + side) for side in (-0.065, 0.065) for i in range(3)]
-    assert np.array(drawn) == pytest.approx(np.array(expected), abs=0.001)
+def drawn_in(chart):
+    """The paths in the axes by the ids of their groups, and the dots: points of the axes' frame, from 0 to 1."""
+    axes = ElementTree.fromstring(svg_of(chart)).find(f".//{SVG}g[@id='axes_1']")
+    drawn = {
+        group.get("id"): [re.findall(r"[-\d.]+", path.get("d", "")) for path in group.iter(f"{SVG}path")]
+        for group in axes.iter(f"{SVG}g")
+    }
+    drawn["dots"] = [[dot.get(axis) for dot in axes.iter(f"{SVG}use") for axis in "xy"]]
+    points = {name: [np.array(path, float).reshape(-1, 2) for path in paths] for name, paths in drawn.items()}
+    low, high = points["patch_2"][0].min(axis=0), points["patch_2"][0].max(axis=0)
+    return {name: [(path - low) / (high - low) for path in paths] for name, paths in points.items()}
+
+
+def test_dots_lie_around_the_middle_of_their_label_with_whiskers_and_the_chance_levels_that_are_known():
+    rows = [Row((name,), tuple(Cell(value, 2, "", (-0.5, 1.0)) for value in (0.0, 0.5, 1.0))) for name in "xy"]
+    rows.append(Row(("chance level",), tuple(Cell(value, 2) for value in (0.5, math.nan, 1.0)), is_model=False))
+    chart = replaced(CHARTS[2], rows=tuple(rows), limits=(-1.0, 1.0), breaks=(2,))
+    # The frame is 2.08 wide; labels are 0.38 inches apart, with a gap of 0.12 before the third, and models 0.13.
+    drawn = {name: [path * (2.08, 1.26) - (1.04, 0) for path in paths] for name, paths in drawn_in(chart).items()}
+    middles = (0.19, 0.57, 1.07)
+    dots = [(0.5 * i, middle + side) for side in (-0.065, 0.065) for i, middle in enumerate(middles)]
+    assert drawn["dots"][0][-6:] == pytest.approx(np.array(dots), abs=0.001)
+    first, unknown, last = drawn["LineCollection_3"]
+    lines = [[(-0.5, 1.005), (1, 1.005)], [(0.5, 0.011), (0.5, 0.369)], [(1, 0.891), (1, 1.249)]]
+    assert np.array([drawn["LineCollection_1"][2], first, last]) == pytest.approx(np.array(lines), abs=0.001)
+    *_, zero = (path for name, paths in drawn.items() if name and "line2d" in name for path in paths[:1])
+    assert len(unknown) == 0 and zero[:, 0] == pytest.approx(0, abs=0.001)
+    assert texts_in(chart) == ["-1.0", "-0.5", "0.0", "0.5", "1.0", "u", "a", "b", "c", "x", "y", "chance level"]
+
+
+@pytest.mark.parametrize(
+    ("values", "limits", "ring", "ends", "ticks"),
+    [
+        *[((1, 2), None, 0, (1 / 2.16, 2 / 2.16), ["1", "2"]), ((0, 1), (-2, 2), 0.5, (0.5, 0.75), ["0"])],
+        ((-1.0, 1.0), None, 1.16 / 2.32, (0.16 / 2.32, 2.16 / 2.32), ["-1", "0", "1"]),
+    ],
+)
+def test_a_radar_begins_at_the_top_and_turns_right_with_a_ring_at_0(values, limits, ring, ends, ticks):
+    rows = (Row(("m",), tuple(Cell(value, 2) for value in 2 * values)),)
+    chart = replaced(CHARTS[0], labels=("a", "b", "c", "d"), rows=rows, limits=limits)
+    *_, series, zero = (2 * paths[0] - 1 for name, paths in drawn_in(chart).items() if name and "line2d" in name)
+    first, second = ends
+    expected = [(0, -first), (second, 0), (0, first), (-second, 0), (0, -first)]
+    assert series == pytest.approx(np.array(expected), abs=0.001)
+    assert np.hypot(*zero.T) == pytest.approx(ring, abs=0.001) and zero[0] == pytest.approx(zero[-1])
+    assert texts_in(chart) == ["a", "b", "c", "d", *ticks, "m"]
+    assert re.findall(r"text-anchor: (\w+)", svg_of(chart))[:4] == ["middle", "start", "middle", "end"]
 
 
 def test_series_differ_in_more_than_colour():

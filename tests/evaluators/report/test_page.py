@@ -17,7 +17,7 @@ from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators.command_line import invoke
-from tests.evaluators.report.conftest import PERCEPTION, choice, replaced
+from tests.evaluators.report.conftest import NONE, PERCEPTION, choice, replaced
 from tests.evaluators.tasks.doors import scored
 
 
@@ -51,8 +51,11 @@ def test_ids_are_unique_and_every_reference_has_its_target(make_run, read_page):
         assert set(attributes["aria-labelledby"].split()) <= set(ids)
     # What browser tests and readers hold on to.
     assert {"summary", "paper-1", "samples", "settings", "left-out", "samples-table", "samples-search"} <= set(ids)
-    filters = [a["data-filter"] for a in page.all("input") if a.get("data-filter")]
-    assert filters == ["wrong", "unparsed", "judged"]
+    key = "q_bench_perception_llvisionqa_dev"
+    assert [a["data-chart"] for a in page.all("figure")] == [f"{key}_groups", f"{key}_radar"]
+    tables = [(tag, attributes["data-table"]) for tag, attributes in page.elements if "data-table" in attributes]
+    assert tables == [("details", f"{key}_table_7"), ("section", f"{key}_table_8")]
+    assert [a["data-filter"] for a in page.all("input") if "data-filter" in a] == ["wrong", "unparsed", "judged"]
 
 
 SCORES = PERCEPTION.scores
@@ -65,28 +68,13 @@ REPEATS = {"count": 3, "mean": {"accuracy": 0.75}, "standard_deviation": {"accur
     ("fields", "texts", "missing"),
     [
         ({}, ["75.00 %", NO_INTERVAL, "the image is empty", "Bold: best, underlined: second."], []),
-        (
-            {"settings": {**PERCEPTION.settings, "limit": 9}},
-            ["Bold: best, underlined: second; separately for the runs and the published ones."],
-            [],
-        ),
-        (
-            {"warnings": [f"warning {i}" for i in range(1, 5001)]},
-            ["Warning: warning 20", "4,980 more warnings are in results.json."],
-            ["Warning: warning 21"],
-        ),
-        (
-            {"scores": {**SCORES, "intervals": CLUSTERED}},
-            ["95 % Wilson score interval, each cluster counted as one item", "accuracy (2 clusters)."],
-            [],
-        ),
+        ({"settings": {"limit": 9}}, ["underlined: second; separately for the runs and the published ones."], []),
+        ({"warnings": [f"warning {i}" for i in range(20)]}, ["warning 19"], ["more warnings"]),
+        ({"warnings": [f"warning {i}" for i in range(5000)]}, ["warning 19", "4,980 more warnings"], ["warning 20"]),
+        ({"scores": {**SCORES, "intervals": CLUSTERED}}, ["each cluster counted as", "accuracy (2 clusters)."], []),
         ({"scores": {**SCORES, "accuracy": math.nan, "accuracy_ci95": [math.nan] * 2}}, ["undefined"], ["NaN"]),
         ({"scores": {**SCORES, "accuracy_ci95": None}}, ["75.00 %"], [NO_INTERVAL]),
-        (
-            {"diagnostics": {"repeats": REPEATS}},
-            ["accuracy, mean ± SD of 3 repeats", "75.00 % ± 2.00 %", "No interval for mean ± SD, which describes how"],
-            [],
-        ),
+        ({"diagnostics": {"repeats": REPEATS}}, ["SD of 3 repeats", "75.00 % ± 2.00 %", "No interval for mean"], []),
     ],
 )
 def test_a_page_shows_the_scores_and_what_limits_them(make_run, read_page, fields, texts, missing):
@@ -108,7 +96,7 @@ def test_a_local_model_is_labelled_by_its_last_component(make_run, model):
 
 
 def test_a_run_without_a_task_has_a_report(make_run, read_page):
-    page = read_page(write_report([make_run()]))
+    page = read_page(write_report([make_run()], samples=0))
     assert page.holds("No task finished")
     assert page.samples["samples"] == []
 
@@ -149,16 +137,24 @@ def test_long_answers_are_cut_where_the_page_would_grow(make_run, read_page):
 
 
 def test_images_are_left_out_where_the_page_would_grow(make_run, read_page, monkeypatch):
-    monkeypatch.setattr(samples, "IMAGE_BUDGET", 3_000)
+    # For each of two tasks 3,000 characters, and at most 50 samples.
+    monkeypatch.setattr(samples, "IMAGE_BUDGET", 6_000)
     loaded = load_data(get_task("q_bench/perception"), DataRequest(is_mini=True))
-    ids = loaded.dataset["id"][:40]
-    settings = {"data": loaded.describe()}
-    predictions = [choice(id, "A", choice="A") for id in ids]
-    page = read_page(write_report([make_run(changed(items=predictions, settings=settings))], files=False))
-    places = [place for sample in page.samples["samples"] for place in sample["images"]]
-    shown = len(page.samples["images"])
-    assert 0 < shown < 40 and places == [*range(shown), *[None] * (40 - shown)]
-    assert page.holds(f"{40 - shown} images are left out to keep the page small")
+    predictions = [choice(id, "A", choice="A") for id in loaded.dataset["id"][:60]]
+    run = make_run(
+        changed(items=predictions, settings={"data": loaded.describe()}),
+        changed(items=[choice("other", "A", choice="A")], dataset="other"),
+    )
+    page = read_page(write_report([run], files=False))
+    places = [place for sample in page.samples["samples"][:-1] for place in sample.get("images") or [None]]
+    images = page.samples["images"]
+    assert sum(map(len, images[:-1])) < 3_000 <= sum(map(len, images))
+    assert places == [*range(len(images)), *[None] * (50 - len(images))]
+    assert page.holds(f"{50 - len(images)} images are left out to keep the page small")
+    assert page.holds("Table 7: Perception, dev subset (LLVisionQA, dev)")
+    # Only of the task whose data are unknown.
+    assert sum("no images: " in text for text in page.texts) == 1 and max(map(len, images)) < 1_500
+    assert page.holds("51 of 61 samples shown, at most 50 per task: incorrect and unparsed replies first.")
 
 
 def test_data_that_are_gone_are_said_to_be_gone(make_run, read_page, tmp_path):
@@ -184,31 +180,22 @@ def test_a_report_of_several_runs_leaves_the_page_of_each_as_it_is(make_run, tmp
 def test_figures_and_tables_are_files_too(make_run):
     folder = make_run(PERCEPTION)
     write_report([folder])
-    names = {path.name for path in (folder / "report_files").iterdir()}
-    figures = [f"q_bench_perception_llvisionqa_dev_{name}" for name in ("groups", "radar")]
-    tables = [f"q_bench_perception_llvisionqa_dev_table_{number}" for number in (7, 8)]
-    written = [
-        *(f"{figure}.{end}" for figure in figures for end in ("svg", "pdf", "png")),
-        *(f"{table}.{end}" for table in tables for end in ("csv", "md", "tex")),
-    ]
-    assert names == {*written, "written_by_eyechart.txt"}
-    assert (folder / "report_files" / "written_by_eyechart.txt").read_text().splitlines() == written
-    for figure in figures:
-        content = {end: (folder / "report_files" / f"{figure}.{end}").read_bytes() for end in ("pdf", "png")}
-        assert content["png"].startswith(b"\x89PNG")
-        # 3.25 inches, of 72 units each: a column of a paper.
-        assert content["pdf"].startswith(b"%PDF") and b"/MediaBox [ 0 0 234 " in content["pdf"]
+    names = [f"{figure}.{end}" for figure in ("groups", "radar") for end in ("svg", "pdf", "png")]
+    names += [f"table_{number}.{end}" for number in (7, 8) for end in ("csv", "md", "tex")]
+    content = {path.name: path.read_bytes() for path in (folder / "report_files").iterdir()}
+    listed = content.pop("written_by_eyechart.txt").decode().splitlines()
+    assert listed == [f"q_bench_perception_llvisionqa_dev_{name}" for name in names] and set(listed) == content.keys()
+    for name, drawn in content.items():
+        # 3.25 inches, of 300 pixels or 72 units each: a column of a paper.
+        assert not name.endswith("png") or (drawn[:4] == b"\x89PNG" and int.from_bytes(drawn[16:20]) == 975)
+        assert not name.endswith("pdf") or (drawn[:4] == b"%PDF" and b"/MediaBox [ 0 0 234 " in drawn)
 
 
 def test_settings_are_compared_among_the_runs_that_have_the_task():
-    assert side_by_side([{"seed": 0, "data": {"rows": 9}}, None]) == [
-        ("seed", ["0", "\N{EN DASH}"], False),
-        ("data.rows", ["9", "\N{EN DASH}"], False),
-    ]
-    assert side_by_side([{"seed": 0, "prefill": "A"}, {"seed": 1}]) == [
-        ("seed", ["0", "1"], True),
-        ("prefill", ["A", ""], True),
-    ]
+    rows = side_by_side([{"seed": 0, "data": {"rows": 9}}, None])
+    assert rows == [("seed", ["0", NONE], False), ("data.rows", ["9", NONE], False)]
+    rows = side_by_side([{"seed": 0, "prefill": "A", "limit": 9}, {"seed": 1, "limit": 9}])
+    assert rows == [("seed", ["0", "1"], True), ("prefill", ["A", ""], True), ("limit", ["9", "9"], False)]
 
 
 def test_a_run_has_its_report_with_images(tmp_path, read_page):

@@ -33,20 +33,24 @@ def changed(*predictions, **settings):
 
 def test_wrong_and_unmatched_ones_come_first_each_in_the_order_of_the_data(samples):
     shown = samples(PERCEPTION)
-    assert list(verdicts(shown).items()) == [
-        ("wrong", ("exact", False)),
-        ("unmatched", ("unparseable", False)),
-        ("right", ("exact", True)),
-        ("judged", ("judge", True)),
+    assert list(verdicts(shown)) == ["wrong", "unmatched", "right", "judged"]
+    assert [*verdicts(shown).values()] == [("exact", False), ("unparseable", False), ("exact", True), ("judge", True)]
+    assert shown.part == "" and [note.rpartition(":")[2] for note in shown.notes] == [
+        " the data are no longer at 'given'."
     ]
-    assert shown.part == ""
+    assert shown.rows[0] == {
+        **{"run": 0, "task": 0, "id": "wrong", "pass": "main", "answer": "A", "choice": "B", "step": "exact"},
+        **{"question": "Is wrong sharp?", "text": "B", "options": ["Yes", "No"], "correct": False},
+        **{"images": None, "disagree": False},
+    }
 
 
 def test_the_cap_is_for_each_task_and_noted(samples):
     shown = samples(PERCEPTION, limit=3)
     assert [row["id"] for row in shown.rows] == ["wrong", "unmatched", "right"]
     assert shown.part == "3 of 4 samples shown, at most 3 per task: incorrect and unparsed replies first."
-    assert samples(PERCEPTION, limit=0).rows == []
+    none = samples(PERCEPTION, limit=0)
+    assert none.rows == none.notes == [] and none.part == ""
 
 
 @pytest.mark.parametrize(
@@ -54,6 +58,7 @@ def test_the_cap_is_for_each_task_and_noted(samples):
     [
         (choice("a", "A", answer="", choice="A"), ("exact", None)),
         (choice("a", "?", answer=""), ("unparseable", None)),
+        (choice("a", "", finish_reason="reasoning", step=None, correct=None), ("unfinished_reasoning", None)),
         (choice("a", None, choice="B", losses=[2.0, 1.0], loss_tokens=[1, 1]), ("option with the lowest loss", False)),
     ],
 )
@@ -74,9 +79,9 @@ def plain(id="a", **fields):
         ({"label": "Blurry.", "rounds": [[0]], "finish_reason": "reasoning"}, "unfinished_reasoning"),
         ({"label": "Blurry.", "rounds": [[0]], "empty_prediction": True}, "unparseable"),
         ({"label": ""}, "not scored: the reference is private"),
-        ({"label": "2", "own_score": 0.5}, "numeric score"),
+        ({"label": "2", "own_score": 0.5, "correct": True}, "numeric score"),
         ({"label": "Blurry.", "rounds": [[0]], "error": "timeout"}, "unparseable"),
-        ({"quality": 3.0, "quality_score": 4.0}, "numeric score"),
+        ({"quality": 3.0, "quality_score": 4.0, "label": "3"}, "numeric score"),
         ({"logits": {"good": 1.0, "poor": 0.0}}, "numeric score"),
         ({"quality": 3.0}, "unparseable"),
         ({"quality": 3.0, "text": "<think>It is"}, "unfinished_reasoning"),
@@ -85,6 +90,7 @@ def plain(id="a", **fields):
 def test_texts_are_judged_and_numbers_are_scores(samples, columns, step):
     (row,) = samples(changed(plain(**columns))).rows
     assert row["step"] == step and "correct" not in row
+    assert row.get("reference") == (None if "quality" in columns else columns.get("label", "Good"))
     assert row.get("judge_scores", {}) == {name: columns[name] for name in ("completeness",) if name in columns}
     assert (row.get("predicted"), row.get("human")) == (columns.get("quality_score"), columns.get("quality"))
 
@@ -98,21 +104,18 @@ def test_a_pair_is_one_sample_with_both_orders(samples):
         second = {"first_id": "y", "second_id": "x", "answer": "second", "choice": other, "step": step, "text": "Both."}
         return [first, plain(id=id, pass_name="reversed", **second)]
 
-    rows = samples(
-        changed(
-            *pair("same", "first", "second", correct=True, consistent=True),
-            *pair("unread", "first", None, correct=False, consistent=False),
-            *pair("flipped", "second", "second", correct=False, consistent=False),
-            *pair("equal", "first", "first", consistent=False),
-        )
-    ).rows
+    pairs = [
+        *pair("same", "first", "second", correct=True, consistent=True),
+        *pair("unread", "first", None, correct=False, consistent=False),
+        *pair("flipped", "second", "second", correct=False, consistent=False),
+        *pair("equal", "first", "first", consistent=False),
+    ]
+    rows = samples(changed(*pairs)).rows
     found = {row["id"]: (row["choice"], row["swapped"].get("choice"), row.get("consistent")) for row in rows}
     # Incorrect, inconsistent and unparsed ones come first.
     assert list(found.items()) == [
-        ("unread", ("image 1", None, None)),
-        ("flipped", ("image 2", "image 1", False)),
-        ("equal", ("image 1", "image 2", False)),
-        ("same", ("image 1", "image 1", True)),
+        *[("unread", ("image 1", None, None)), ("flipped", ("image 2", "image 1", False))],
+        *[("equal", ("image 1", "image 2", False)), ("same", ("image 1", "image 1", True))],
     ]
     steps = {"equal": "exact", "flipped": "exact", "same": "exact", "unread": "unparseable"}
     assert {row["id"]: row["swapped"]["step"] for row in rows} == steps
@@ -121,34 +124,26 @@ def test_a_pair_is_one_sample_with_both_orders(samples):
 
 def test_a_refused_question_says_what_came_of_it(samples):
     first = choice("a", "C", choice="C", outcome="right refusal")
-    rows = samples(changed(first, choice("a", "Perhaps.", pass_name="forced", step="judge", correct=None))).rows
-    assert [(row["pass"], row["step"], row["outcome"]) for row in rows] == [
-        ("main", "exact", "right refusal"),
-        ("forced", "judge", "right refusal"),
-    ]
+    forced = choice("a", "Perhaps.", pass_name="forced", step="judge", correct=None)
+    rows = samples(changed(first, forced, choice("a", "C", choice="C", pass_name="rotation:1", correct=None))).rows
+    assert {row["pass"]: row["step"] for row in rows} == {"main": "exact", "forced": "judge", "rotation:1": "exact"}
+    assert {row["outcome"] for row in rows} == {"right refusal"}
 
 
 def test_very_long_texts_are_cut_and_say_so(samples):
-    (row,) = samples(changed(choice("a", "word " * 10_000))).rows
-    assert len(row["text"]) < 4_100
-    assert row["text"].endswith("(50,000 characters in total)")
+    (row,) = samples(changed(choice("a", "word " * 10_000, question="q" * 4_000, reasoning="A or B?"))).rows
+    assert row["text"] == "word " * 800 + "\N{HORIZONTAL ELLIPSIS} (50,000 characters in total)"
+    assert (row["question"], row["reasoning"]) == ("q" * 4_000, "A or B?")
 
 
-@pytest.mark.parametrize(("share", "sides"), [(10**6, (512, 307)), (20_000, None), (10, (112, 67))])
+@pytest.mark.parametrize(
+    ("share", "sides"),
+    [(10**6, (512, 307)), (40_000, (360, 216)), (25_000, (256, 154)), (17_000, (180, 108)), (10, (112, 67))],
+)
 def test_images_are_as_large_as_their_share_of_the_page_allows(share, sides):
     noise = np.random.default_rng(0).integers(0, 256, (60, 100, 3), dtype=np.uint8)
     photo = io.BytesIO()
     Image.fromarray(noise).resize((1000, 600)).save(photo, format="PNG")
-    album = Album(room=share)
-    assert album.add({"bytes": photo.getvalue(), "path": None}, share) == 0
-    thumbnail = Image.open(io.BytesIO(b64decode(album.uris[0].partition(",")[2])))
-    if sides:
-        assert thumbnail.size == sides
-    else:
-        assert 112 < thumbnail.width < 512 and len(album.uris[0]) <= share
-
-
-def test_an_answer_that_cannot_be_read_says_why(samples):
-    fields = {"reasoning": "A or B?", "step": None, "correct": None, "choice": None}
-    (row,) = samples(changed(choice("a", "", finish_reason="reasoning", **fields))).rows
-    assert (row["step"], row["reasoning"]) == ("unfinished_reasoning", "A or B?")
+    album, encoded = Album(room=share), {"bytes": photo.getvalue(), "path": None}
+    assert album.add(encoded, share) == 0 and Album().add(encoded, share) is None
+    assert Image.open(io.BytesIO(b64decode(album.uris[0].partition(",")[2]))).size == sides

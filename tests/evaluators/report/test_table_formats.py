@@ -32,9 +32,7 @@ def table(label="m", head="a", *cells, **fields):
     )
 
 
-@pytest.mark.parametrize(
-    "text", ["=HYPERLINK(1)", "+1+x", "-2+3", "@SUM(A1)", " =1", "\t=1", "\r\n@x", "--", "-", "+x/y", "-0.5"]
-)
+@pytest.mark.parametrize("text", ["=LINK(1)", "+1+x", "-2+3", "@SUM(A1)", " =1", "\t=1", "\r\n@x", "--", "-", "-0.5"])
 def test_csv_texts_are_no_formulas(text):
     (_, head), (name, _) = csv.reader(to_csv(table(text, text)).splitlines(keepends=True))
     assert (head, name) == (f"'{text}", f"'{text}")
@@ -83,11 +81,11 @@ def test_latex_values_have_their_sign_mark_and_interval():
 
 
 def test_latex_heads_that_begin_alike_stand_below_what_they_share():
-    heads = (Head("How", "score_cc"), Head("How", "score_rc"), Head("", "Overall"), Head("", "The mean of all"))
+    heads = (Head("How", "score_cc"), Head("How", "score_rc"), Head("", "All"), Head("", "mean of both means of both"))
     lines = to_latex(table("m", "a", *[Cell(1, 0)] * 4, heads=heads)).splitlines()
     assert r" & \multicolumn{2}{c}{How} & \multicolumn{2}{c}{} \\" in lines
-    broken = r"\begin{tabular}[b]{@{}c@{}}The mean of \\ all\end{tabular}"
-    assert rf"Model & score\_cc & score\_rc & Overall & {broken} \\" in lines
+    broken = r"\begin{tabular}[b]{@{}c@{}}mean of both \\ means of \\ both\end{tabular}"
+    assert rf"Model & score\_cc & score\_rc & All & {broken} \\" in lines
 
 
 def test_latex_sets_the_paper_s_numbers_apart():
@@ -98,7 +96,7 @@ def test_latex_sets_the_paper_s_numbers_apart():
 
 
 def test_latex_says_how_to_include_it_and_fits_its_place():
-    narrow, wide = to_latex(table(key="q_bench_7")), to_latex(table("m", "a", *[Cell(0.5, 3)] * 13))
+    narrow, wide = (to_latex(table("m", "a", *[Cell(0.5, 3)] * count, key="q_bench_7")) for count in (4, 5))
     assert narrow.splitlines()[:2] == [
         r"% In the preamble: \usepackage{booktabs,graphicx}. In the text: \input{q_bench_7.tex}",
         r"\begin{table}",
@@ -108,9 +106,7 @@ def test_latex_says_how_to_include_it_and_fits_its_place():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    shutil.which("pdflatex") is None, reason="pdflatex is missing: on Debian, texlive-latex-recommended"
-)
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is missing: texlive-latex-recommended")
 @pytest.mark.parametrize("count", [1, 3])
 def test_every_table_compiles(count, all_tasks, tmp_path):
     runs = [dataclasses.replace(run, label=name) for run, name in zip([all_tasks] * count, NAMES, strict=False)]

@@ -46,14 +46,11 @@ def heads(table):
 
 
 def perception(**changes):
+    concerns = ["in-context other", "other", "distortion", "in-context distortion"]
     scores = {
         **{"accuracy": 0.6007, "random_guess": 0.3794},
         "by_question_type": accuracies(["yes-or-no", "what", "how"], [64.60, 59.22, 55.76], [50, 28.48, 33.30]),
-        "by_concern": accuracies(
-            ["in-context other", "other", "distortion", "in-context distortion"],
-            [73.76, 67.30, 47.98, 58.90],
-            [37.10, 38.50, 37.24, 39.13],
-        ),
+        "by_concern": accuracies(concerns, [73.76, 67.30, 47.98, 58.90], [37.10, 38.50, 37.24, 39.13]),
     }
     return replaced(scored("q_bench/perception", "llvisionqa", scores), **changes)
 
@@ -79,6 +76,9 @@ def test_other_splits_are_other_tables_and_pairs_have_no_published_rows(tables):
     assert table.title == "Q-Bench, Table 7: Perception, dev subset" and table.rows[2].is_published
     (pairs,) = tables(perception(task="q_bench/perception_pairs", split="dev"))
     assert (len(pairs.rows), pairs.source) == (2, "")
+    other = perception(model="other", scores={**perception().scores, "random_guess": 0.4})
+    (table,) = tables(perception(), other=other)
+    assert [row[0] for row in shown(table)] == ["LLaVA-v1.5", "other"], "runs of different chance levels"
 
 
 def test_q_bench_table_5_has_closed_set_inference_alone(tables):
@@ -111,7 +111,7 @@ def test_q_bench_table_3(tables):
         "sum": 3.2123,
         "judge": "gpt-4",
     }
-    (table,) = tables(scored("q_bench/description", "lldescribe", scores))
+    (table,) = tables(scored("q_bench/description", "lldescribe", scores, settings={"judge": "another"}))
     assert shown(table)[0][1:] == (
         *("27.48", "54.74", "17.78", "0.90", "30.51", "26.04", "43.45", "1.13"),
         *("10.85", "60.34", "28.81", "1.18", "3.21"),
@@ -121,7 +121,7 @@ def test_q_bench_table_3(tables):
 
 
 def test_tables_7_and_8_of_the_real_dev_split(tables, reference, tmp_path):
-    """A model that always says A, against counts from the release; the paper's chance level is truncated."""
+    """A model that always says A, against counts from the release."""
     rows = json.loads((reference / "llvisionqa" / "llvisionqa_dev.json").read_text(encoding="utf-8"))
     data = load_data(get_task("q_bench/perception"), DataRequest(data_dir=reference / "llvisionqa", images="skip"))
     answers = tmp_path / "answers.jsonl"
@@ -135,10 +135,8 @@ def test_tables_7_and_8_of_the_real_dev_split(tables, reference, tmp_path):
     by_type = [share([row for row in rows if row["type"] == kind]) for kind in range(3)]
     by_concern = [share([row for row in rows if row["concern"] == concern]) for concern in range(4)]
     assert seventh[1][1:] == (*by_type, *by_concern, share(rows))
-    paper = (50.00, 27.86, 33.31, 37.89, 38.48, 38.28, 35.82, 37.80)
-    assert [float(cell) for cell in seventh[0][1:]] == pytest.approx(paper, abs=0.0101)
     yes, no = ([row for row in rows if row["correct_ans"] == answer] for answer in ("Yes", "No"))
-    assert (len(yes), len(no), {len(row["candidates"]) for row in yes + no}) == (315, 234, {2})
+    assert (len(yes), len(no)) == (315, 234)
     assert eighth[0][1:4] == (share(yes + no), share(yes), share(no))
 
 
@@ -187,7 +185,8 @@ def test_q_bench_table_4_leaves_open_what_a_run_lacks(tables):
 
 
 def test_databases_outside_the_paper_have_no_table_4(tables):
-    assert tables(scored("q_bench/assessment", "csiq", {"srcc": 0.5, "plcc": 0.5})) == []
+    others = [scored("q_bench/assessment", name, {"srcc": 0.5, "plcc": 0.5}) for name in ("another", "csiq")]
+    assert tables(*others) == []
 
 
 @pytest.mark.parametrize("words", ["good/poor", "high/low"])
@@ -262,18 +261,19 @@ def test_mmbench_tables(tables):
     both = found["Table 2"]
     assert both.columns[:3] == ["Eval \\ VLM", "LLaVA-v1.5", "OpenFlamingo"]
     assert sum(head.is_published for head in both.heads) == 16
-    assert [row[:3] for row in shown(both)] == [
-        ("VanillaEval (%)", "56.9", "34.6"),
-        ("CircularEval (%)", "32.0", "4.6"),
-        ("Δ (points)", "-24.9", "-30.0"),
-    ]
+    rows = [("VanillaEval (%)", "56.9", "34.6"), ("CircularEval (%)", "32.0", "4.6"), ("Δ (points)", "-24.9", "-30.0")]
+    assert [row[:3] for row in shown(both)] == rows
     assert found["Table 8"].columns == ["VLM", *(f"{head} (%)" for head in L2_HEADS)]
     assert shown(found["Table 8"]) == [("LLaVA-v1.5", "32.0", "44.3", "40.6", NONE, NONE, NONE, "13.9")]
     assert [head.text for head in found["Table 8"].heads if head.is_headline] == ["Overall (%)"]
     assert found["Table 9"].columns == ["VLM", "CP (%)", "Image Style (%)"]
     assert shown(found["Table 9"]) == [("LLaVA-v1.5", "44.3", "37.7")]
     assert found["Table 10"].columns[-1] == "OCR (%)"
-    assert "Table 3" in by_number(tables(mmbench(split="test")))
+    found = by_number(tables(mmbench(split="test")))
+    assert "Table 3" in found and not found["Table 2"].is_comparable
+    assert found["Table 2"].source.endswith("Table 2 (split: dev; the runs use test).")
+    chinese = by_number(tables(mmbench(task="mmbench/cn")))["Table 8"]
+    assert chinese.source == "" and shown(chinese, published=True) == []
 
 
 def test_mmbench_table_4_has_models_across(tables):
@@ -370,10 +370,8 @@ def pair_row(kappa, alpha, rho):
 
 def test_2afc_table_ii_has_each_average_below_its_parts_and_table_v_the_ranking_methods(tables):
     table = {
-        "SQAD": pair_row(0.8, 0.5, 0.7),
-        "kadid10k": pair_row(0.763, 0.540, 0.560),
-        "kadis700k": pair_row(0.9, 0.6, 0.8),
-        "CSIQ": pair_row(0.778, 0.589, 0.764),
+        **{"SQAD": pair_row(0.8, 0.5, 0.7), "kadid10k": pair_row(0.763, 0.540, 0.560)},
+        **{"kadis700k": pair_row(0.9, 0.6, 0.8), "CSIQ": pair_row(0.778, 0.589, 0.764)},
     }
     averages = [
         {"over": ["SQAD", "kadis700k"], "weights": "n_images", **pair_row(0.85, 0.55, 0.75)},
@@ -387,23 +385,22 @@ def test_2afc_table_ii_has_each_average_below_its_parts_and_table_v_the_ranking_
     assert [group for group, _ in second.groups][:2] == ["LLaVA-v1.5", "IDEFICS-Instruct"]
     assert [head.text for head in second.heads[:4]] == [KAPPA, ALPHA, RHO, KAPPA]
     rows = {row[0]: row[1:7] for row in shown(second)}
-    assert rows == {
-        "CSIQ": ("0.778", "0.589", "0.764", "0.206", "0.094", "0.670"),
-        "KADID-10k": ("0.763", "0.540", "0.560", "0.202", "0.102", "0.552"),
-        "MM21": (NONE, NONE, NONE, "0.337", "0.173", "0.338"),
-        "CLIVE": (NONE, NONE, NONE, "0.323", "0.152", "0.492"),
-        "KonIQ-10k": (NONE, NONE, NONE, "0.251", "0.119", "0.479"),
-        "SPAQ": (NONE, NONE, NONE, "0.330", "0.148", "0.474"),
-        "Weighted average of six": ("0.770", "0.550", "0.600", "0.286", "0.137", "0.470"),
-        "KADIS-700k": ("0.900", "0.600", "0.800", "0.191", "0.112", "0.635"),
-        "SQAD": ("0.800", "0.500", "0.700", "0.326", "0.190", "0.746"),
-        "Mixed": (NONE, NONE, NONE, "0.296", "0.133", "0.567"),
-        "Weighted average of three": ("0.850", "0.550", "0.750", "0.289", "0.136", "0.629"),
-    }
+    places = [*rows].index
+    assert places("Weighted average of six") == 6 and places("Weighted average of three") == len(rows) - 1 == 10
+    assert (
+        rows.items()
+        >= {
+            "CSIQ": ("0.778", "0.589", "0.764", "0.206", "0.094", "0.670"),
+            "KADID-10k": ("0.763", "0.540", "0.560", "0.202", "0.102", "0.552"),
+            "MM21": (NONE, NONE, NONE, "0.337", "0.173", "0.338"),
+            "Weighted average of six": ("0.770", "0.550", "0.600", "0.286", "0.137", "0.470"),
+            "SQAD": ("0.800", "0.500", "0.700", "0.326", "0.190", "0.746"),
+            "Weighted average of three": ("0.850", "0.550", "0.750", "0.289", "0.136", "0.629"),
+        }.items()
+    )
     assert fifth.columns == ["Model", "Method", "CSIQ"]
-    assert [row[1:] for row in shown(fifth)] == [
-        *[("MLE", NONE), ("MLE, ridge 0.01", "0.750"), ("Perron", NONE), ("TrueSkill", NONE), ("MAP", "0.764")]
-    ]
+    methods = [("MLE", NONE), ("MLE, ridge 0.01", "0.750"), ("Perron", NONE), ("TrueSkill", NONE), ("MAP", "0.764")]
+    assert [row[1:] for row in shown(fifth)] == methods
 
 
 def test_2afc_tables_iii_and_iv_of_two_models_side_by_side(tables):
@@ -432,6 +429,8 @@ def test_a_task_of_ones_own_has_tables_of_all_scores_and_of_the_headline_by_grou
         return {"circular_accuracy": accuracy, "random_guess": 0.1, "n_questions": n}
 
     groups = {"by_category": {"maths": part(0.75), "logic": part(0.25)}}
+    # Crossed groups and other parts have no table.
+    groups |= {"by_category_by_level": {"maths": {"hard": part(0.5)}}, "shares": {"maths": part(0.5)}}
     one = scored("mmstar", "mmstar", {**part(0.5), "vanilla_accuracy": 0.625, "n_vanilla": 8, **groups}, split="val")
     whole, by_category = tables(one, other=replaced(one, model="other"))
     assert whole.caption == "mmstar: Scores (val)" and whole.columns == ["Model", "CircularEval (%)", "VanillaEval (%)"]
@@ -461,17 +460,13 @@ def test_the_paper_s_rows_are_ranked_with_the_runs_where_they_are_comparable(tab
     assert marks(table) == best
     limited, *_ = tables(replaced(PERCEPTION, settings={**PERCEPTION.settings, "limit": 9}))
     assert not limited.is_comparable
-    assert marks(limited) == {
-        "InternLM-XComposer-VL (InternLM)": BEST,
-        "LLaVA-v1.5 (Vicuna-v1.5-13B)": SECOND,
-    }
+    assert marks(limited) == {"InternLM-XComposer-VL (InternLM)": BEST, "LLaVA-v1.5 (Vicuna-v1.5-13B)": SECOND}
 
 
 def test_equal_values_share_a_rank(tables):
     def run(accuracy, name):
         return scored("mine", "mine", {"accuracy": accuracy, "random_guess": 0.5, "n": 9}, model=name)
 
-    others = {name: run(value, name) for name, value in (("b", 0.7), ("c", 0.7), ("d", math.nan))}
-    (table,) = tables(run(0.5, "a"), **others)
-    assert marks(table) == {"a": SECOND, "b": BEST, "c": BEST}
+    (table,) = tables(run(0.7, "a"), b=run(0.7, "b"), c=run(math.nan, "c"))
+    assert marks(table) == {"a": BEST, "b": BEST}
     assert marks(tables(run(0.5, "a"))[0]) == {}
