@@ -18,6 +18,11 @@ def fill():
         store._connection.execute("UPDATE responses SET stored_at = stored_at - 864000 WHERE key < x'32'")
 
 
+def stored_answers():
+    with ResponseStore.open() as store:
+        return sum(model.answers for model in store.models())
+
+
 def test_info_says_where_it_is_what_it_holds_and_that_it_is_whole():
     done = invoke("store", "info")
     assert (done.exit_code, "0 answers" in done.output) == (0, True)
@@ -44,8 +49,7 @@ def test_prune_says_what_it_removed(options, removed, left):
     done = invoke("store", "prune", *options, code=0)
     lines = done.output.splitlines()
     assert lines[:-1] == removed[:-1] and lines[-1].startswith(f"{removed[-1]}; the store now takes")
-    with ResponseStore.open() as store:
-        assert sum(model.answers for model in store.models()) == left
+    assert stored_answers() == left
 
 
 @pytest.mark.parametrize(
@@ -62,8 +66,7 @@ def test_prune_removes_nothing_that_is_not_named(options, message):
     fill()
     done = invoke("store", "prune", *options, code=2)
     assert message in done.output
-    with ResponseStore.open() as store:
-        assert sum(model.answers for model in store.models()) == 301
+    assert stored_answers() == 301
 
 
 def test_a_store_that_cannot_be_used_stops_a_run_before_the_model_is_loaded(tmp_path):
@@ -76,11 +79,6 @@ def test_a_store_that_cannot_be_used_stops_a_run_before_the_model_is_loaded(tmp_
     assert "newer eyechart" in done.output and "--no-store" in done.output and "nowhere" not in done.output
     assert not (tmp_path / "out").exists()
     invoke(*options, "--no-store", code=0)
-
-
-def stored_answers():
-    with ResponseStore.open() as store:
-        return sum(model.answers for model in store.models())
 
 
 def test_a_second_run_asks_only_what_is_missing_and_gives_the_same_result(tmp_path):

@@ -1,6 +1,5 @@
 """Comparisons of runs whose answers are made up, against SciPy and hand computations."""
 
-import csv
 import itertools
 import json
 import math
@@ -186,7 +185,9 @@ def test_qualities(compared: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("n", [10, 30])
 def test_equal_predictions_do_not_differ(compared: Any, n: int) -> None:
     logits = [[place**0.5, 0.0] for place in range(n)]
-    for one in compared([qualities(logits, range(n))], [qualities(logits, range(n))]).differences:
+    scores = {"srcc": 0.5, "plcc": 0.5, "n": n, "average_over": "scene"}
+    for one in compared(*([qualities(logits, range(n), scores=scores)] for _ in range(2))).differences:
+        assert one.score in ("SRCC, all images together", "PLCC, all images together")
         assert one.difference == 0.0 and np.isnan(one.difference_ci95[0])
         assert (np.isnan(one.p_holm) and "fewer than 20 units" in one.note) if n == 10 else one.p_holm == 1.0
 
@@ -202,11 +203,9 @@ def test_pairs(compared: Any) -> None:
     def run(marks: str, first: int = 0) -> Any:
         """Consistent and right "1", consistent and wrong "0", inconsistent "-"; of equal quality "e" or "x"."""
         verdicts = {"1": (True, True), "0": (True, False), "-": (False, False), "e": (True, None), "x": (False, None)}
-        rows = [
-            {**dict(zip(("consistent", "correct"), verdicts[mark], strict=True)), "first_id": f"i{row}"}
-            | {"second_id": f"i{row + 1}"}
-            for row, mark in enumerate(marks, first)
-        ]
+        names = ("consistent", "correct", "first_id", "second_id")
+        columns = [(*verdicts[mark], f"i{row}", f"i{row + 1}") for row, mark in enumerate(marks, first)]
+        rows = [dict(zip(names, values, strict=True)) for values in columns]
         return flagged("two_afc/coarse", {"consistency": 0.5, "accuracy_all": 0.5, "n_pairs": 4}, *rows, first=first)
 
     consistent, right = compared([run("10-e")], [run("11-x")]).differences
@@ -253,12 +252,8 @@ def test_what_the_items_of_a_real_run_give_is_its_score(tmp_path: Path, task: st
 def test_rankings_of_common_pairs_are_equal_where_the_answers_are(tmp_path: Path) -> None:
     """The second run has more pairs, which rank its images otherwise."""
     loaded = load_data(get_task("two_afc/coarse"), DataRequest(is_mini=True))
-    few, many = (
-        evaluator("two_afc/coarse").run(
-            FunctionBackend(by_brightness), replace(loaded, request=DataRequest(limit=limit))
-        )
-        for limit in (100, 160)
-    )
+    parts = (replace(loaded, request=DataRequest(limit=limit)) for limit in (100, 160))
+    few, many = (evaluator("two_afc/coarse").run(FunctionBackend(by_brightness), part) for part in parts)
     folders = [write(tmp_path / name, [run]) for name, run in (("few", few), ("many", many))]
     assert [one.title for one in compare(*folders).refused] == ["two_afc/coarse on two_afc (test)"]
     found = {one.key: one for one in compare(*folders, common=True).differences}
@@ -429,9 +424,7 @@ def test_a_private_split_has_nothing_to_compare(compared: Any, scored: int) -> N
 
 
 def test_the_command(tmp_path: Path) -> None:
-    first, second = (
-        write(tmp_path / name, [choices(marks)]) for name, marks in (("a", "1" * 9 + "0"), ("b", "0" * 10))
-    )
+    first, second = (write(tmp_path / of, [choices(of)]) for of in ("1" * 9 + "0", "0" * 10))
     shown = call(first, second, "--out", tmp_path / "found.json")
     place = shown.index("  accuracy")
     first_line, second_line, *_ = (line.split() for line in shown[place:].splitlines())
@@ -441,15 +434,13 @@ def test_the_command(tmp_path: Path) -> None:
     assert below[0] == "q_bench/perception: A scored higher than B (by 90.00 points, p = 0.0039)"
     assert "synthetic" not in shown and "q0" not in shown and "--out FILE.csv" not in shown
     assert "To list the items that flipped, use --out FILE.csv." in call(first, second)
-    assert "Holm" not in shown and "each score by itself" not in shown
+    assert "Holm" not in shown and "place, run" not in shown and "each score by itself" not in shown
     (found,) = json.loads((tmp_path / "found.json").read_text())["differences"]
     assert found["only_first"] == [f"q{place}" for place in range(9)] and found["p_value"] == pytest.approx(0.00390625)
     call(first, second, "--out", tmp_path / "found.csv")
-    rows = list(csv.DictReader((tmp_path / "found.csv").read_text().splitlines()))
-    assert len(rows) == 9 and rows[0] == {
-        **{"task": "q_bench/perception", "dataset": "llvisionqa", "split": "dev"},
-        **{"score": "accuracy", "id": "q0", "correct_in": "A"},
-    }
+    header, flip, *others = (tmp_path / "found.csv").read_text().splitlines()
+    assert header == "task,dataset,split,score,id,correct_in" and len(others) == 8
+    assert flip == "q_bench/perception,llvisionqa,dev,accuracy,q0,A"
     assert shown == call(first, second, "--out", tmp_path / "found.json")
 
 
@@ -475,9 +466,10 @@ def test_what_the_command_refuses(tmp_path: Path) -> None:
     assert shown.count(": q_bench/perception on llvisionqa (dev): blind is None in A and True in B") == 1
     assert "--allow SETTING" in shown and "flips" not in shown
     call(first, other, "--allow", "blind")
-    styled = write(tmp_path / "styled", [choices("1100", settings={"prompt_id": "x", "max_new_tokens": 9})])
+    settings = {"prompt_id": "x", "max_new_tokens": 9, "judge": {"temperature": 1.0}}
+    styled = write(tmp_path / "styled", [choices("1100", settings=settings)])
     assert "not compared" in call(first, styled, "--allow", "prompt_id", code=1)
-    call(first, styled, "--allow", "--prompt-style", "--allow", "max-new-tokens")
+    call(first, styled, "--allow", "--prompt-style", "--allow", "max-new-tokens", "--allow", "--judge-temperature")
     assert "did you mean 'blind'?" in call(first, other, "--allow", "blnd", code=2)
     assert "; available: " in call(first, other, "--allow", "zzz", code=2)
     assert "unknown task" in call(first, other, "--task", "q_bench/x", code=2)

@@ -62,8 +62,7 @@ def test_a_plan_for_several_models_uses_the_level_of_their_pairs(tmp_path: Path)
 
 def test_observed_differences_are_said_to_be_uncertain(tmp_path: Path) -> None:
     close = folders(tmp_path, choices(FIRST), choices("1" * 89 + "0" * 11))
-    shown = invoke("plan", *close, columns=140, code=0).output
-    assert "to plan a study, set --difference" in shown
+    assert "to plan a study, set --difference" in invoke("plan", *close, columns=140, code=0).output
     assert "over 10,000,000" in invoke("plan", *close, "--difference", "0.00001", columns=140, code=0).output
 
 
@@ -77,19 +76,19 @@ def test_of_one_run_another_is_supposed_that_is_right_independently(
     assert plan.difference == difference
 
 
-def test_questions_about_one_image_count_for_less(tmp_path: Path) -> None:
-    runs = [clustered("1111" * good + "0000" * (40 - good), [4] * 40) for good in (30, 26)]
-    (plan,) = plan_runs(folders(tmp_path, *runs), goal=Goal(0.1))[0]
-    alone = [choices("1" * 30 + "0" * 10), choices("1" * 26 + "0" * 14)]
-    (of_images,) = plan_runs(folders(tmp_path / "alone", *alone), goal=Goal(0.1))[0]
+ALIKE, FEWER = "1111" * 30 + "0000" * 10, "1111" * 26 + "0000" * 14
+
+
+@pytest.mark.parametrize(
+    ("marks", "ratio"), [((ALIKE, FEWER), 4), ((ALIKE, ALIKE), 4), (("1110" * 40, "1101" * 40), 1)], ids=str
+)
+def test_questions_about_one_image_count_for_less(tmp_path: Path, marks: Sequence[str], ratio: int) -> None:
+    """If all answers about an image are alike or equal, four times as many are needed as of one each."""
+    (plan,) = plan_runs(folders(tmp_path, *(clustered(of, [4] * 40) for of in marks)), goal=Goal(0.1))[0]
+    (apart,) = plan_runs(folders(tmp_path / "apart", *map(choices, marks)), goal=Goal(0.1))[0]
     assert (plan.n, plan.units) == (160, pytest.approx(40))
-    # All four answers about an image are alike, so that four times as many are needed as of one each.
-    assert plan.needed is not None and of_images.needed is not None
-    assert plan.needed / of_images.needed == pytest.approx(4, rel=0.1)
-    # Equal runs do not show how alike these are, so they count as entirely alike.
-    both = folders(tmp_path / "equal", runs[0], runs[0]), folders(tmp_path / "equal apart", alone[0], alone[0])
-    (equal,), (apart,) = (plan_runs(folders, goal=Goal(0.1))[0] for folders in both)
-    assert equal.needed / apart.needed == pytest.approx(4, rel=0.1)
+    assert plan.needed is not None and apart.needed is not None
+    assert plan.needed / apart.needed == pytest.approx(ratio, rel=0.1)
 
 
 def clustered(marks: str, sizes: Sequence[int]) -> Any:
@@ -121,7 +120,13 @@ def test_pairs_count_their_images_as_in_a_comparison(tmp_path: Path) -> None:
     scores = [{f"i{image}": float(image if image % of else 30 - image) for image in range(30)} for of in (3, 5)]
     runs = [run.model_copy(update={"scores": run.scores | {"n_pairs": 29}}) for run in map(paired, scores)]
     (plan,) = plan_runs(folders(tmp_path, *runs), goal=Goal(0.2))[0]
-    assert (plan.n, plan.units) == (29, pytest.approx(4 * 29**2 / (28 * 4 + 2)))
+    effective = 4 * 29**2 / (28 * 4 + 2)
+    assert (plan.n, plan.units) == (29, pytest.approx(effective))
+    equal = (runs[0], runs[0]), (choices("1" * 29), choices("1" * 29))
+    (alike,), (apart,) = (
+        plan_runs(folders(tmp_path / f"{n}", *of), goal=Goal(0.1))[0] for n, of in enumerate(equal, 2)
+    )
+    assert alike.needed / apart.needed == pytest.approx(2 * 29 / effective, rel=0.1)
 
 
 def test_correlations_by_their_bootstrap(tmp_path: Path) -> None:
@@ -204,8 +209,7 @@ def test_tasks_that_are_not_planned_say_why(tmp_path: Path) -> None:
     assert unscored.startswith("q_bench/perception on llvisionqa (test): ") and "the answers are private" in unscored
     assert averaged.startswith("q_bench/assessment on average (test): it is an average over datasets")
     assert missing == "q_bench/perception_pairs on llvisionqa (dev): missing in acme/vlm (b)"
-    done = invoke("plan", first, second, columns=300, code=0)
-    assert done.output.count("not planned: ") == 3
+    assert invoke("plan", first, second, columns=300, code=0).output.count("not planned: ") == 3
 
 
 def test_settings_of_two_runs_must_agree_as_in_a_comparison(tmp_path: Path) -> None:

@@ -55,8 +55,7 @@ def test_all_problems_with_the_data_of_all_tasks_are_said_at_once(refused, own, 
     (tmp_path / "kadis").mkdir()
     (tmp_path / "kadis" / "mos.csv").write_text("image,score\na.png,1\n")
     own.write_text(TASK.replace("quality: mos", "quality: mean"))
-    folder = ("--data-dir", f"kadis700k={tmp_path / 'kadis'}")
-    lines = refused("q_bench/assessment", own, *folder, code=1).splitlines()
+    lines = refused("q_bench/assessment", own, "--data-dir", f"kadis700k={tmp_path / 'kadis'}", code=1).splitlines()
     assert lines[0] == "eyechart: 2 problems with the data; nothing was run:"
     assert lines[1].startswith(f"- q_bench/assessment on kadis700k: {tmp_path / 'kadis' / 'mos.csv'}")
     assert "'mos'" in "".join(lines[1:-1])

@@ -26,7 +26,7 @@ def screen(evaluations, failed=(), width=80):
 
 
 def scored(**fields):
-    return evaluated(scores=ACCURACY | {"n": 180, "extraction": {"unmatched": 0.0}} | fields)
+    return evaluated(scores=ACCURACY | {"n": 180, "extraction": STEPS} | fields)
 
 
 def test_a_headline_has_value_interval_chance_best_in_the_paper_and_n():
@@ -101,18 +101,30 @@ def test_at_most_five_lines_of_notes_and_none_breaks_a_word(lengths, more):
 def test_a_single_task_shows_at_most_fifteen_parts():
     for count, shown in ((15, 15), (16, 14), (40, 14)):
         parts = {f"part {number}": ACCURACY | {"n": 9} for number in range(count)}
-        lines = screen([evaluated(scores=ACCURACY | {"by_concern": parts})])
+        others = {"by_concern_by_type": {"part of both": ACCURACY}, "extraction": STEPS | {"unmatched": 0.0}}
+        lines = screen([evaluated(scores=ACCURACY | {"by_concern": parts} | others)])
         assert sum(line.startswith("  part") for line in lines) == shown
         assert (f"  {count - shown} more in the report" in lines) == (shown < count)
     both = screen([evaluated(scores=ACCURACY | {"by_concern": parts}), evaluated("mmbench/en", "mmbench")])
     assert not any(line.startswith("  part") for line in both)
 
 
+def test_a_single_task_shows_its_other_scores_once():
+    scores = {"accuracy_all": 0.5, "consistency": 0.75, "srcc": 0.25, "plcc": 0.25, "n_pairs": 9, "n_images": 9}
+    lines = screen([evaluated("two_afc/coarse", "two_afc", "test", scores=scores)])
+    names = [line.split()[0] for line in lines if re.match("  [a-zA-Z]", line)]
+    assert names == ["consistency", "SRCC", "PLCC"]
+
+
 def test_a_long_name_is_folded_and_a_failed_task_says_so():
     name = "a_benchmark_of_my_own_with_a_name_that_is_longer_than_most"
-    lines = screen([evaluated(name), evaluated()], [FailedTask(task="mmbench/en", dataset="mmbench", error="x")])
+    perfect = evaluated(scores=ACCURACY | {"accuracy": 1.0})
+    lines = screen([evaluated(name), perfect], [FailedTask(task="mmbench/en", dataset="mmbench", error="x")])
     assert name in "".join(line.split()[0] for line in lines if line) and all(len(line) <= 80 for line in lines)
     assert any(re.match("mmbench/en +failed, see above$", line) for line in lines)
+    ends = {line.index(" % ") for line in lines if "accuracy" in line}
+    starts = {line.index(words) for line in lines for words in ("accuracy", "failed,") if words in line}
+    assert len(starts) == len(ends) == 1, "labels are aligned at their start, numbers at their end"
     # Only names are folded.
     assert any("75.00 %" in line for line in screen([evaluated(name)], width=52))
 

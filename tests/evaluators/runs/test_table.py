@@ -111,8 +111,8 @@ def test_the_agreement_with_human_letters_is_told():
 
 
 def test_incomplete_results_come_first_then_synthetic_data():
-    notes = [note("few_decide"), ONE, note("incomplete")]
-    lines = note_lines([evaluated(notes=notes, data={"is_mini": True})])
+    synthetic = evaluated("mmbench/en", "mmbench", notes=[note("incomplete")], data={"is_mini": True})
+    lines = note_lines([evaluated(notes=[note("few_decide"), ONE]), synthetic])
     assert [line.split()[1] for line in lines] == ["The", "Synthetic", "A", "One."]
 
 
