@@ -17,15 +17,7 @@ from eyechart.evaluators.requests.types import IMAGE, Backend, Loss, Request, Re
 
 
 class LoggingModel(Backend):
-    """Answers in batches.
-
-    Args:
-        identity: As `Backend.identity` gives it.
-        batch_size: Requests per batch.
-        seconds: What a batch takes.
-        log: Called with each batch before it is answered.
-        say: Gives the response to a request.
-    """
+    """Answers in batches, which take `seconds`; `log` gets each batch before, `say` gives the response to a request."""
 
     name = "test/logging"
 
@@ -89,9 +81,8 @@ def plain(responses):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--count", type=int, required=True)
-    parser.add_argument("--seconds", type=float, required=True)
-    parser.add_argument("--out", required=True)
+    for name, kind in (("--count", int), ("--seconds", float), ("--out", str)):
+        parser.add_argument(name, type=kind, required=True)
     arguments = parser.parse_args()
     log = os.open(arguments.folder / f"{arguments.out}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 

@@ -33,6 +33,7 @@ def test_it_is_a_backend_like_the_one_it_asks(store):
     backend = StoredBackend(LoggingModel(IDENTITY), store)
     assert isinstance(backend, Backend) and resolve_backend(backend) is backend
     assert (backend.name, backend.needs_images, backend.identity()) == ("test/logging", True, IDENTITY)
+    assert (backend.writes_replies, backend.billed_per_request, backend.samples) == (True, False, False)
     assert backend.settings() == {"backend": "logging"}
     with pytest.raises(ModelError, match="not losses"):
         StoredBackend(FunctionBackend(len), store).check(OutputType.LOSSES)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from PIL import Image
-from transformers import AddedToken, GenerationConfig, LlamaConfig, pipeline
+from transformers import AddedToken, GenerationConfig, LlamaConfig
 
 from eyechart.datasets_scripts.common.errors import BadImageError, ModelError, UsageError
 from eyechart.evaluators.backends import resolve_backend
@@ -118,15 +118,6 @@ def test_logits_and_losses_that_are_no_numbers_are_errors_of_their_items(llava, 
     answers = by_id(backend(llava).answer([rate(0, make_picture(0)), losses]))
     assert "logits of good, poor are [nan, nan]" in str(answers["r0"].error)
     assert "losses of the continuations are [nan, nan]" in str(answers["0"].error)
-
-
-def test_a_pipeline_is_used_as_it_is(llava_folder, make_picture):
-    pipe = pipeline("image-text-to-text", model=str(llava_folder))
-    model = resolve_backend(pipe)
-    direct = resolve_backend(llava_folder)
-    requests = [ask(i, make_picture(i), max_new_tokens=4) for i in range(3)]
-    texts = {id: response.text for id, response in by_id(model.answer(requests)).items()}
-    assert texts == {id: response.text for id, response in by_id(direct.answer(requests)).items()}
 
 
 def test_images_of_any_mode_are_answered(llava, make_picture):

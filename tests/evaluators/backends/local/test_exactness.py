@@ -93,9 +93,7 @@ def test_losses_are_the_models_own_on_labelled_tokens():
 def test_a_sliding_window_past_its_length_is_run_whole_and_said_once(requests):
     model, processor = architectures.gemma3(window=48)
     backend = TransformersBackend(model.eval(), processor, name="gemma", batch_size=8)
-    with pytest.warns(
-        UserWarning, match="model 'gemma' runs each request without prefix sharing.*window has 48 tokens"
-    ) as warned:
+    with pytest.warns(UserWarning, match="model 'gemma' runs each request without.*window has 48 tokens") as warned:
         responses = answers(backend, requests)
     assert len(warned) == 1
     assert backend.settings()["prefix_sharing"].startswith("off: its sliding attention window has 48 tokens")
@@ -175,9 +173,7 @@ def with_a_cache_of_another_kind(model, monkeypatch):
         (with_a_cache_of_another_kind, "its cache is a Compressed of DynamicLayer"),
     ],
 )
-def test_a_model_that_cannot_share_is_run_whole_and_that_is_said_once(
-    change, reason, requests, each_alone, monkeypatch
-):
+def test_a_model_that_cannot_share_is_run_whole(change, reason, requests, each_alone, monkeypatch):
     expected = each_alone("llava")
     model, processor = architectures.build("llava")
     change(model, monkeypatch)
@@ -309,15 +305,12 @@ def test_features_that_cannot_be_placed_are_not_shared(outputs, reason):
         ImageFeatures(model).encoder_outputs({"key": ImageInputs({}, 4, None)}, ["key"], 1)
 
 
-@pytest.mark.parametrize(
-    ("config", "window"),
-    [
-        ({"layer_types": ["full_attention", "sliding_attention"], "sliding_window": 48}, 48),
-        ({"layer_types": ["chunked_attention"], "attention_chunk_size": 64}, 64),
-        ({"layer_types": ["full_attention"], "sliding_window": 48}, None),
-        ({"sliding_window": 48}, 48),
-        ({"sliding_window": 48, "use_sliding_window": False}, None),
-    ],
-)
-def test_the_window_of_a_model(config, window):
-    assert _smallest_window(SimpleNamespace(**config)) == window
+def test_the_window_of_a_model_is_that_of_its_sliding_or_chunked_layers():
+    window, chunk = {"sliding_window": 48}, {"attention_chunk_size": 64}
+    for config, expected in (
+        ({"layer_types": ["full_attention", "sliding_attention"], **window}, 48),
+        ({"layer_types": ["chunked_attention"], **chunk}, 64),
+        ({"layer_types": ["full_attention"], **window}, None),
+        *((window, 48), ({**window, "use_sliding_window": False}, None)),
+    ):
+        assert _smallest_window(SimpleNamespace(**config)) == expected

@@ -5,7 +5,6 @@ import shutil
 
 import pytest
 import torch
-from transformers import Qwen2VLConfig, Qwen2VLForConditionalGeneration
 from transformers.utils import is_torchvision_available
 
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError
@@ -13,6 +12,7 @@ from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.local.loading import LoadOptions, Origin, check_model, load_settings, loading_error
 from eyechart.evaluators.requests.types import IMAGE, Request
+from tests.evaluators.backends import architectures
 
 OWN_CODE = """
 from transformers import LlavaForConditionalGeneration
@@ -41,11 +41,7 @@ def test_what_torch_and_transformers_know_can_be_chosen(llava_folder, options):
 
 @pytest.mark.skipif(is_torchvision_available(), reason="torchvision is installed, so nothing is missing")
 def test_a_model_whose_processor_needs_torchvision_is_answered_with_the_command_that_installs_it(tmp_path):
-    vision = {"depth": 1, "embed_dim": 32, "hidden_size": 32, "num_heads": 2}
-    text = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2}
-    text |= {"num_key_value_heads": 2, "vocab_size": 300, "bos_token_id": 1, "eos_token_id": 2}
-    config = Qwen2VLConfig(text_config=text, vision_config=vision)
-    Qwen2VLForConditionalGeneration(config).save_pretrained(tmp_path)
+    architectures.build("qwen2_vl")[0].save_pretrained(tmp_path)
     for name in ("tokenizer.json", "chat_template.jinja"):
         shutil.copy(tiny_vlm.folder() / name, tmp_path)
     processor = {"image_processor_type": "Qwen2VLImageProcessor", "processor_class": "Qwen2VLProcessor"}

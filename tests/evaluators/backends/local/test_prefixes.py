@@ -68,13 +68,10 @@ def test_what_is_shared(prompts, expected):
 
 def test_continuations_of_a_prompt_share_it_with_and_without_an_image():
     first, second = (Request(name, (), (), continuations=("x", "y")) for name in "12")
-    prompts = [prompt(LONG, [last], request=request, scored=1) for request in (first, second) for last in (1, 2)]
+    pairs = [(request, last) for request in (first, second) for last in (1, 2)]
+    prompts = [prompt(LONG, [last], request=request, scored=1) for request, last in pairs]
     assert shared_prefixes(prompts) == root([Node(0, 0, 49, [0, 1]), Node(2, 0, 49, [2, 3])], [])
-    prompts = [
-        prompt("a", [int(request.id), *LONG], [last], request=request, scored=1)
-        for request in (first, second)
-        for last in (1, 2)
-    ]
+    prompts = [prompt("a", [int(request.id), *LONG], [last], request=request, scored=1) for request, last in pairs]
     # Few tokens pay for a pass only where several share them.
     short = [prompt(LONG[:17], [last], request=first, scored=1) for last in (1, 2, 3)]
     assert shared_prefixes(short) == root([Node(0, 0, 16, [0, 1, 2])], [])

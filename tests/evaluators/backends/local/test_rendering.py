@@ -1,14 +1,17 @@
 """Prompts, words and continuations on tokenizers that write a blank at the beginning of a word, as Llama's does."""
 
+from types import SimpleNamespace
+
 import pytest
+import torch
 from PIL import Image
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import LlavaProcessor, PreTrainedTokenizerFast
 from transformers.models.llava.image_processing_pil_llava import LlavaImageProcessorPil
 
 from eyechart.datasets_scripts.common.errors import ModelError
-from eyechart.evaluators.backends.local.backend import TransformersBackend
-from eyechart.evaluators.backends.local.rendering import Renderer
+from eyechart.evaluators.backends.local.backend import TransformersBackend, _image_token_id
+from eyechart.evaluators.backends.local.rendering import Renderer, is_downscaled
 from eyechart.evaluators.requests.types import IMAGE, Request
 from tests.evaluators.backends import architectures
 from tests.evaluators.backends.asked import picture
@@ -95,7 +98,7 @@ def test_a_word_that_the_tokenizer_drops_is_refused_and_named():
 
 def test_a_model_may_have_no_token_for_images():
     rendering = renderer()
-    rendering._image_token_id = -1
+    rendering._image_token_id = _image_token_id(SimpleNamespace())
     rendering.check_template()
     (prompt,) = rendering.prompts(ask(), [picture(0)], ("key",), [0])
     assert len(prompt.ids) > 16 and not prompt.is_placed
@@ -139,3 +142,26 @@ def test_reduced_images_are_counted(name, fits, reduced):
     ]
     counts = {response.request.id: response.images_downscaled for response in backend.answer(asked)}
     assert counts == {"fits": 0, "reduced": 1, "both": 1, "twice": 2}
+
+
+SHORTER = {"do_resize": True, "size": {"shortest_edge": 32}}
+TILES = {"do_image_splitting": False, "size": {"longest_edge": 64}, "max_image_size": {"longest_edge": 32}}
+ONE = (1, 3, 32, 32)
+
+
+@pytest.mark.parametrize(
+    ("settings", "pixels", "reduced"),
+    [
+        *((SHORTER, ONE, True), ({**SHORTER, "do_resize": False}, ONE, False)),
+        # The pixels are those of no or two images, of a part, of tiles, or missing.
+        *((SHORTER, shape, None) for shape in ((0, *ONE[1:]), (2, *ONE[1:]), ONE[1:], (1, *ONE), None)),
+        # A size that does not show how large the image becomes.
+        *(({**SHORTER, "size": {name: 32}}, ONE, None) for name in ("longest_edge", "height", "width")),
+        *((TILES, None, True), ({**TILES, "do_image_splitting": True}, None, False)),
+        ({**SHORTER, "do_image_splitting": True}, ONE, True),
+    ],
+)
+def test_a_reduced_image_is_seen_by_settings_and_pixels(settings, pixels, reduced):
+    inputs = {} if pixels is None else {"pixel_values": torch.zeros(pixels)}
+    image_processor = SimpleNamespace(to_dict=lambda: settings)
+    assert is_downscaled(Image.new("RGB", (33, 40)), inputs, image_processor) is reduced
