@@ -335,6 +335,8 @@ READ_ON = "the error names the store and the command that removes only this answ
         ("a stored answer nests lists deeply", f"value = '{'[' * 9000}'", "not JSON"),
         ("the time of a stored answer is before 1970", "stored_at = -0.5", "'stored_at': -0.5"),
         ("the time of a stored answer is after any date", "stored_at = 2.5e11", "'stored_at': 250000000000.0"),
+        ("the time of a stored answer is binary", "stored_at = x'35'", "'stored_at': b'5'"),
+        ("the key of a stored answer is text", "key = 'a'", "'key': 'a'"),
         ("the model of a stored answer is not text", "model = x'00'", "'model': b"),
     ),
 )

@@ -111,15 +111,23 @@ def test_digests_that_cannot_be_kept(weights, tmp_path):
     assert files_digest(folder) != before
 
 
-@fault("a weight file changes while it is being hashed", "its hash is not cached")
-def test_a_file_that_changes_meanwhile(weights, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "change",
+    rows(
+        "its hash is not cached",
+        ("a weight file changes while it is being hashed, on a drive whose clock is behind", overwrite),
+        ("a weight file is cut off while it is being hashed", lambda file: os.truncate(file, LARGE - 2**19)),
+    ),
+)
+def test_a_file_that_changes_meanwhile(weights, tmp_path, monkeypatch, change):
     folder, file = weights()
+    monkeypatch.setattr(keys, "time", SimpleNamespace(time=lambda: time.time() + 60))
     digest = hashlib.file_digest
 
     def changing(opened, algorithm):
         hashed = digest(opened, algorithm)
         if opened.name == str(file):
-            overwrite(file)
+            change(file)
         return hashed
 
     monkeypatch.setattr(hashlib, "file_digest", changing)

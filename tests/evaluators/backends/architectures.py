@@ -132,10 +132,10 @@ def llava_onevision() -> tuple[PreTrainedModel, ProcessorMixin]:
     words = tokenizer({"image_token": "<image>", "video_token": "<video>"})
     tiles = [[SIDE, SIDE], [SIDE, 2 * SIDE], [2 * SIDE, SIDE], [2 * SIDE, 2 * SIDE]]
     images = LlavaOnevisionImageProcessorPil(size=SQUARE, image_grid_pinpoints=tiles)
-    options = {"num_image_tokens": 16, "vision_feature_select_strategy": "full"}
+    options = {"num_image_tokens": 16, "vision_feature_select_strategy": "full", "chat_template": template("<image>")}
     return _made(
         "LlavaOnevision",
-        _OnevisionImagesProcessor(images, words, chat_template=template("<image>"), **options),
+        _without_videos(transformers.LlavaOnevisionProcessor)(images, words, **options),
         vision_config=transformers.SiglipVisionConfig(**VISION),
         text_config=LlamaConfig(**_text(words)),
         image_grid_pinpoints=tiles,
@@ -155,7 +155,7 @@ def qwen2_vl() -> tuple[PreTrainedModel, ProcessorMixin]:
     shown = template("<|vision_start|><|image_pad|><|vision_end|>")
     return _made(
         "Qwen2VL",
-        _Qwen2VLImagesProcessor(images, words, chat_template=shown),
+        _without_videos(transformers.Qwen2VLProcessor)(images, words, chat_template=shown),
         text_config={**_text(words), "rope_parameters": rope},
         vision_config={"depth": 2, "embed_dim": WIDTH, "hidden_size": WIDTH, "num_heads": 4, "patch_size": PATCH},
         image_token_id=ids["image"],
@@ -179,12 +179,8 @@ class _WithoutVideos:
         return None if argument is None else super().check_argument_for_proper_class(argument_name, argument)
 
 
-class _Qwen2VLImagesProcessor(_WithoutVideos, transformers.Qwen2VLProcessor):
-    pass
-
-
-class _OnevisionImagesProcessor(_WithoutVideos, transformers.LlavaOnevisionProcessor):
-    pass
+def _without_videos(kind: type[ProcessorMixin]) -> type[ProcessorMixin]:
+    return type(kind.__name__, (_WithoutVideos, kind), {})
 
 
 BUILDERS = {"llava": llava, "llava_next": llava_next, "idefics3": idefics3, "gemma3": gemma3, "qwen2_vl": qwen2_vl}

@@ -22,13 +22,9 @@ class LoggingModel(Backend):
     name = "test/logging"
 
     def __init__(self, identity, batch_size=1, seconds=0.0, log=None, say=None):
-        self._identity = identity
-        self._batch_size = batch_size
-        self._seconds = seconds
-        self._log = log
-        self._say = say or answer
-        self.asked = []
-        self.calls = 0
+        self._identity, self._batch_size, self._seconds = identity, batch_size, seconds
+        self._log, self._say = log, say or answer
+        self.asked, self.calls = [], 0
 
     def identity(self):
         return self._identity
@@ -52,9 +48,8 @@ def answer(request):
     digest = hashlib.sha256(repr((request.prompt, request.images, request.prefill)).encode()).digest()
     numbers = [byte / 7 for byte in digest]
     if request.words:
-        return Response(
-            request, logits=dict(zip(request.words, numbers, strict=False)), upper_bound_words=request.words[:1]
-        )
+        logits = dict(zip(request.words, numbers, strict=False))
+        return Response(request, logits=logits, upper_bound_words=request.words[:1])
     if request.continuations:
         return Response(request, losses=tuple(Loss(n, 3) for n, _ in zip(numbers, request.continuations, strict=False)))
     return Response(request, text=digest.hex(), usage={"prompt_tokens": digest[0]}, images_downscaled=digest[0] % 2)

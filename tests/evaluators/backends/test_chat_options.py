@@ -173,7 +173,7 @@ def test_a_chat_template_that_cannot_be_used_is_refused_before_the_model_answers
 
 
 def test_the_file_of_a_chat_template_is_read_before_the_model_is_loaded(tmp_path):
-    for content in (None, b"", b"\xff\xfe"):
+    for content in (None, b"", b"\xff\xfe", b"x" * 1_000_001):
         if content is not None:
             (tmp_path / "t.jinja").write_bytes(content)
         template = f"chat_template={tmp_path / 't.jinja'}"

@@ -29,7 +29,7 @@ def test_an_image_that_cannot_be_read_is_an_error_of_its_item():
     "returned",
     [
         *("good", None, {"good": 1.0}, {"good": 1.0, "poor": 1.0, "fair": 1.0}),
-        *({"good": 1.0, "poor": value} for value in (float("nan"), float("inf"), "high")),
+        *({"good": 1.0, "poor": value} for value in (float("nan"), float("inf"), "high", None)),
     ],
 )
 def test_what_is_no_dict_of_finite_logits_is_refused(returned):

@@ -35,6 +35,8 @@ def test_row_pass_options_and_the_order_of_words_are_no_part_of_it(asked):
     assert key(dataclasses.replace(asked, words=("blurry", "sharp"))) == key(asked)
     assert key(dataclasses.replace(asked, words=("sharp",), optional_words=("blurry",))) == key(asked)
     assert len(key(asked)) == 32
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        asked.repeat = 2
 
 
 @pytest.mark.parametrize(
@@ -68,10 +70,8 @@ def test_an_image_is_its_bytes_wherever_they_are(asked, tmp_path):
     (tmp_path / "a.png").write_bytes(data)
     (tmp_path / "b.png").write_bytes(data)
     same = [
-        tmp_path / "a.png",
-        str(tmp_path / "b.png"),
-        {"bytes": data, "path": None},
-        {"bytes": None, "path": str(tmp_path / "a.png")},
+        *(tmp_path / "a.png", str(tmp_path / "b.png")),
+        *({"bytes": data, "path": None}, {"bytes": None, "path": str(tmp_path / "a.png")}),
         SimpleNamespace(read=lambda: {"bytes": data, "path": "elsewhere.png"}),
     ]
     for source in same:

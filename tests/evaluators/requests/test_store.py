@@ -1,6 +1,7 @@
 import contextlib
 import sqlite3
 import time
+from dataclasses import FrozenInstanceError
 
 import pytest
 
@@ -70,6 +71,9 @@ def test_models_are_told_with_answers_size_and_time(path):
         assert (stored.name, stored.answers, other.name, other.answers) == ("a/b", 3, "c", 2)
         assert other.bytes == len('{"text":"x"}') + stored.bytes // 3
         assert stored.first <= other.first <= other.last
+        for record, name in ((store, "path"), (stored, "name")):
+            with pytest.raises(FrozenInstanceError):
+                setattr(record, name, "other")
         assert store.size() == sum(file.stat().st_size for file in path.parent.iterdir()) > path.stat().st_size
 
 

@@ -275,8 +275,7 @@ def test_features_that_are_forgotten_stay_for_those_that_use_them(llava):
 )
 @pytest.mark.filterwarnings("ignore:model 'llava' runs each request without prefix sharing")
 def test_logits_may_differ_by_rounding_alone(llava, monkeypatch, dtype, share, sharing):
-    model, processor = llava
-    backend = TransformersBackend(model.to(dtype), processor, name="llava", batch_size=4)
+    backend = TransformersBackend(llava[0].to(dtype), llava[1], name="llava", batch_size=4)
     inner = backend._engine.run
 
     def shifted(*given):
@@ -292,8 +291,7 @@ def test_logits_may_differ_by_rounding_alone(llava, monkeypatch, dtype, share, s
 @pytest.mark.parametrize(
     ("outputs", "reason"),
     [
-        ({"pooler_output": torch.zeros(3, 2)}, "gives 3 features for 4 image tokens"),
-        ({"pooler_output": torch.zeros(5, 2)}, "gives 5 features for 4 image tokens"),
+        *(({"pooler_output": torch.zeros(n, 2)}, f"gives {n} features for 4 image tokens") for n in (3, 5)),
         ({"pooler_output": None}, "gives no pooled output"),
         ({"pooler_output": torch.zeros(4, 2), "b": 1, "a": 1}, "gives unsupported outputs: a, b"),
     ],

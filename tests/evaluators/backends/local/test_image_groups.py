@@ -1,24 +1,23 @@
+from dataclasses import dataclass
+
 import torch
 
-from eyechart.evaluators.backends.local.image_groups import Preparer
+from eyechart.evaluators.backends.local.image_groups import Preparer, PromptRenderer
 from eyechart.evaluators.backends.local.rendering import ImageInputs, RenderedPrompt
 from eyechart.evaluators.requests.types import IMAGE, Request
 
 
-class Renderer:
+@dataclass
+class Renderer(PromptRenderer):
     """Renders every image to this number of pixels, of four bytes each."""
 
-    def __init__(self, pixels):
-        self._pixels = pixels
+    pixels: int
 
     def image(self, image):
-        return ImageInputs({"pixel_values": torch.zeros(1).expand(self._pixels)}, 4, False)
+        return ImageInputs({"pixel_values": torch.zeros(1).expand(self.pixels)}, 4, False)
 
     def prompts(self, request, images, keys, sizes):
         return [RenderedPrompt(request, "", "", [1], None, keys, (0,), (1,))]
-
-    def forget_images(self):
-        pass
 
 
 def test_windows_hold_so_many_sequences_and_end_early_when_their_pixels_fill_the_memory(make_picture):

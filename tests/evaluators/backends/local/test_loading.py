@@ -10,23 +10,17 @@ from transformers.utils import is_torchvision_available
 from eyechart.datasets_scripts.common.errors import ModelError, UsageError
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends import resolve_backend
-from eyechart.evaluators.backends.local.loading import LoadOptions, Origin, check_model, load_settings, loading_error
+from eyechart.evaluators.backends.local.loading import LoadOptions, check_model, loading_error
 from eyechart.evaluators.requests.types import IMAGE, Request
 from tests.evaluators.backends import architectures
 
-OWN_CODE = """
-from transformers import LlavaForConditionalGeneration
-
-
-class Own(LlavaForConditionalGeneration):
-    pass
-"""
+OWN_CODE = "from transformers import LlavaForConditionalGeneration as Llava\nclass Own(Llava):\n    pass\n"
 
 
 def test_of_an_error_that_holds_tracebacks_the_last_line_is_said(tmp_path):
     held = "Could not load:\nTraceback (most recent call last):\n  File 'a', line 1\nOSError: config.json is gone\n"
     assert loading_error(ValueError(held), "org/name") == "OSError: config.json is gone"
-    assert loading_error(ValueError("one\n  two"), "org/name") == "ValueError: one two"
+    assert loading_error(ImportError("one\n  two"), "org/name") == "ImportError: one two"
     for name in ("b.bin", "a.pt"):
         (tmp_path / name).touch()
     assert "pickled weights (a.pt)" in loading_error(ValueError("one"), str(tmp_path))
@@ -62,11 +56,10 @@ def test_options_reach_the_model_and_its_settings(llava_folder, make_picture):
     assert (settings["dtype"], settings["attention"], settings["device"]) == ("bfloat16", "eager", "cpu")
     assert settings["quantization"] is None and settings["prefix_sharing"] == "on"
     assert settings["image_sizes"]["size"] == {"shortest_edge": 64} and json.loads(json.dumps(settings)) == settings
-    plain = resolve_backend(llava_folder)
-    assert plain.identity() != backend.identity()
+    assert resolve_backend(llava_folder).identity() != backend.identity()
 
 
-def test_how_a_model_is_spread_is_a_setting_and_no_part_of_an_answer(llava_folder, monkeypatch):
+def test_how_a_model_is_spread_is_a_setting_and_no_part_of_an_answer_and_its_quantisation_is(llava_folder, monkeypatch):
     backend = resolve_backend(llava_folder)
     assert backend.settings()["device_map"] is None and backend.settings()["batch_size"] == 8
     identity = backend.identity()
@@ -74,17 +67,13 @@ def test_how_a_model_is_spread_is_a_setting_and_no_part_of_an_answer(llava_folde
     monkeypatch.setattr(backend._model, "hf_device_map", {"model": 0, "lm_head": "cpu"}, raising=False)
     assert backend.settings()["device_map"] == {"model": "0", "lm_head": "cpu"}
     assert backend.identity() == identity
+    monkeypatch.setattr(backend._model.config, "quantization_config", {"quant_method": "gptq"}, raising=False)
+    assert backend.settings()["quantization"] == "gptq" and backend.identity() != identity
 
 
 def test_two_places_for_one_model_are_refused():
     with pytest.raises(UsageError, match="device='cpu' and device_map='auto' cannot be combined"):
         LoadOptions(device="cpu", device_map="auto")
-
-
-def test_the_method_of_quantisation_is_a_setting(llava, monkeypatch):
-    model, processor = llava
-    monkeypatch.setattr(model.config, "quantization_config", {"quant_method": "gptq"}, raising=False)
-    assert load_settings(model, processor.image_processor, "q", Origin())["quantization"] == "gptq"
 
 
 def test_code_of_a_models_own_is_run_only_if_asked_for_and_told(llava_folder, tmp_path, monkeypatch):

@@ -26,10 +26,9 @@ def renderer(*, before: str = "", after: str = "") -> Renderer:
     inner.decoder = decoders.Metaspace()
     special = ["<unk>", "<s>", "</s>", "<image>"]
     letters = list("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,:?\n")
-    inner.train_from_iterator(
-        [*architectures.TEXTS, *["is good good poor"] * 20],
-        trainers.BpeTrainer(vocab_size=600, special_tokens=special, initial_alphabet=letters, show_progress=False),
-    )
+    texts = [*architectures.TEXTS, *["is good good poor"] * 20]
+    options = {"special_tokens": special, "initial_alphabet": letters, "show_progress": False}
+    inner.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=600, **options))
     inner.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
     names = {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>", "pad_token": "</s>"}
     images = {"extra_special_tokens": {"image_token": "<image>"}}
@@ -73,10 +72,9 @@ def test_words_have_the_blank_that_they_have_in_context(before):
 
 def test_optional_words_without_a_first_token_of_their_own_are_left_out():
     rendering = renderer()
-    words = rendering.first_tokens(
-        ask(prefill=PREFILL, words=("good", "poor"), optional_words=("noise", "goods", "goods?"))
-    )
-    assert words == rendering.first_tokens(ask(prefill=PREFILL, words=("good", "poor", "noise")))
+    asked = ask(prefill=PREFILL, words=("good", "poor"), optional_words=("noise", "goods", "goods?"))
+    expected = rendering.first_tokens(ask(prefill=PREFILL, words=("good", "poor", "noise")))
+    assert rendering.first_tokens(asked) == expected
 
 
 def test_a_word_that_melts_into_a_blank_before_it_is_refused_and_named():
@@ -102,6 +100,12 @@ def test_a_model_may_have_no_token_for_images():
     rendering.check_template()
     (prompt,) = rendering.prompts(ask(), [picture(0)], ("key",), [0])
     assert len(prompt.ids) > 16 and not prompt.is_placed
+
+
+def test_the_tokens_of_an_image_are_counted():
+    for size in (15, 17):
+        with pytest.raises(ValueError, match=f"16 image tokens, but its images need {size}"):
+            renderer().prompts(ask(), [picture(0)], ("key",), [size])
 
 
 def test_continuations_are_scored_by_their_own_tokens():
@@ -130,7 +134,7 @@ def test_a_text_of_no_tokens_is_refused():
         # Tiles of 32 pixels, of an image that is made 64 pixels long.
         ("idefics3", (64, 20), (65, 20)),
         # As many tokens as pixels allow, here 64 by 64.
-        ("qwen2_vl", (64, 64), (80, 80)),
+        *(("qwen2_vl", (64, 64), (80, 80)), ("qwen2_vl", (24, 24), (80, 80))),
     ],
 )
 def test_reduced_images_are_counted(name, fits, reduced):
@@ -157,6 +161,7 @@ ONE = (1, 3, 32, 32)
         *((SHORTER, shape, None) for shape in ((0, *ONE[1:]), (2, *ONE[1:]), ONE[1:], (1, *ONE), None)),
         # A size that does not show how large the image becomes.
         *(({**SHORTER, "size": {name: 32}}, ONE, None) for name in ("longest_edge", "height", "width")),
+        ({**SHORTER, "size": {"shortest_edge": 32, "longest_edge": 64}}, ONE, None),
         *((TILES, None, True), ({**TILES, "do_image_splitting": True}, None, False)),
         ({**SHORTER, "do_image_splitting": True}, ONE, True),
     ],

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 from types import SimpleNamespace
 
 import pytest
@@ -11,8 +11,10 @@ import torch
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.backends.chat import ChatOptions, Sampling
 from eyechart.evaluators.backends.local.backend import TransformersBackend
-from eyechart.evaluators.backends.local.loading import Origin
-from eyechart.evaluators.backends.local.outputs import TokenSampler, probabilities
+from eyechart.evaluators.backends.local.loading import LoadOptions, Origin
+from eyechart.evaluators.backends.local.outputs import Job, TokenSampler, probabilities
+from eyechart.evaluators.backends.local.reader import Chunk
+from eyechart.evaluators.backends.local.rendering import ImageInputs, RenderedPrompt
 from eyechart.evaluators.requests.types import IMAGE, Request
 from tests.evaluators.backends import architectures
 from tests.evaluators.backends.asked import answers, mixed_requests
@@ -94,6 +96,12 @@ def test_shared_and_whole_runs_draw_the_same_texts_and_logits_are_never_drawn(na
         if response.losses:
             totals = [loss.total for loss in response.losses]
             assert [loss.total for loss in shared[key].losses] == pytest.approx(totals)
+
+
+@pytest.mark.parametrize("kind", [Sampling, ChatOptions, LoadOptions, Job, Chunk, RenderedPrompt, ImageInputs])
+def test_what_threads_share_cannot_be_changed(kind):
+    with pytest.raises(FrozenInstanceError):
+        kind.__new__(kind).seed = 1
 
 
 def test_sampling_is_part_of_settings_and_key_only_where_it_is_set(llava):
