@@ -73,8 +73,6 @@ def main() -> None:
                 if count == given.crash_after:
                     print("out of memory, so to say", flush=True)
                     os._exit(3)
-            if time.monotonic() < ready:
-                return self.answer(503, {})
             if body["model"] != name:
                 return self.answer(404, {"error": {"message": f"no model {body['model']}"}})
             choice = {"message": {"content": "B"}, "finish_reason": "stop"}

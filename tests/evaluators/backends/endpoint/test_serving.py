@@ -96,9 +96,10 @@ def test_each_program_is_given_model_and_address_in_its_own_way(command, tmp_pat
 
 def test_models_that_transformers_has_in_its_cache_are_not_asked(programs, tmp_path):
     (programs / "vllm").rename(programs / "transformers")
-    server = Server("transformers serve {model} --port {port} --name cached", "m", tmp_path / "server.log")
+    server = Server("transformers serve {model} --port {port} --name cached --load 2", "m", tmp_path / "server.log")
+    begin = time.monotonic()
     with contextlib.closing(server):
-        assert server.start(EndpointOptions()).served_name == "m"
+        assert server.start(EndpointOptions()).served_name == "m" and time.monotonic() >= begin + 2, "it is ready"
 
 
 def test_a_crash_ends_the_run_with_its_last_lines_and_the_next_run_goes_on(tmp_path):
@@ -138,7 +139,7 @@ def test_errors_are_shown_that_a_server_wrote_long_before_it_ended(tmp_path):
     errors, leaked = [f"ERROR ValueError: {i} heads" for i in range(6)], [f"leaked {i}" for i in range(30)]
     # Of a long log, the last 64 KiB are read.
     head, tail = "\n".join(["loading", *errors, *errors]), "\n\n".join(leaked)
-    server.log.write_text("Error: long ago" + "\n" + head.ljust(2**16 - len(tail), "\n") + tail)
+    server.log.write_text(errors[-1] + "\n" + head.ljust(2**16 - len(tail), "\n") + tail)
     assert server.last_lines().splitlines() == [*errors[1:], "...", *leaked[10:]]
 
 
