@@ -79,10 +79,10 @@ def test_mean_and_spread_are_those_computed_by_hand(loaded):
 
 
 def test_timings_are_those_of_the_clock(loaded, monkeypatch):
-    clock = SimpleNamespace(perf_counter=iter([10.0, 12.0, 17.0]).__next__)
+    clock = SimpleNamespace(perf_counter=iter([2.0, 7.0, 15.0]).__next__)
     monkeypatch.setattr("eyechart.evaluators.evaluation.loop.time", clock)
-    seconds = {"model_seconds": 2.0, "metric_seconds": 5.0}
-    rates = {"items_per_second": 4 * 3 / 2, "answers_from_store": 0.0}
+    seconds = {"model_seconds": 5.0, "metric_seconds": 8.0}
+    rates = {"items_per_second": 4 * 3 / 5, "answers_from_store": 0.0}
     assert run(Drawn(scripted), loaded).timings == seconds | rates
 
 
