@@ -115,9 +115,9 @@ def test_public_names_are_all_there():
 
 def test_run_report_compare_and_resume_take_an_own_task(examples, tmp_path):
     run_folder, other = tmp_path / "one", tmp_path / "other"
-    done = invoke("run", examples / "circular_tsv.yaml", "--limit", 6, "--out", run_folder, code=0)
-    assert "CircularEval" in done.output, done.output
-    done = invoke("run", examples / "circular_tsv.yaml", "--limit", 6, "--out", other, "--name", "again", code=0)
+    options = (examples / "circular_tsv.yaml", "--limit", 6, "--out")
+    assert "CircularEval" in invoke("run", *options, run_folder, code=0).output
+    done = invoke("run", *options, other, "--name", "again", code=0)
     assert "of them from the store" in done.output
     (first,), (second,) = read_results(run_folder).tasks, read_results(other).tasks
     assert first.scores == second.scores and second.model == "again" and second.timings["answers_from_store"] == 22
@@ -160,8 +160,7 @@ def test_a_benchmark_that_is_in_no_example_is_one_short_file(tmp_path):
         "image": [{"bytes": png(i), "path": None} for i in range(8)],
         "question": [f"What is shown, {i}?" for i in range(8)],
         "choices": [["a cat", "a dog"]] * 8,
-        "answer": ["a dog", "a cat"] * 4,
-        "l2_category": ["coarse", "fine"] * 4,
+        **{"answer": ["a dog", "a cat"] * 4, "l2_category": ["coarse", "fine"] * 4},
     }
     embedded = datasets.Dataset.from_dict(rows).cast_column("image", datasets.Image())
     embedded.to_parquet(tmp_path / "val.parquet")
@@ -243,6 +242,7 @@ def test_a_prompt_of_ones_own_that_is_wrong_is_no_fault_of_a_row(examples, writt
     [
         ("def ask", "1 / 0\ndef ask", "the task file cannot be run: ZeroDivisionError: division by zero"),
         ("def ask", "raise SystemExit(3)\ndef ask", "the task file cannot be run: SystemExit: 3"),
+        ("def ask", "from eyechart.evaluators import evaluator\nevaluator('x')\ndef ask", "mine.py: unknown task 'x'"),
         ("data=DATA", "data=3", "Task: data: "),
         ('name="mine"', "name='m' * 1001", "Task: name: String should have at most 1000 characters"),
         ("data=DATA", "data=DATA, groups='room'", "Task: groups: "),
