@@ -363,9 +363,9 @@ def test_own_data_are_published_under_a_name_of_their_own(publish: Publish) -> N
     assert (ours.dataset_type, ours.dataset_name, done.entries) == ("my holidays", "my holidays", [])
     assert "| my holidays (test) | SRCC |" in text and "The data are the publisher's own, not a benchmark's" in text
     assert "KADIS" not in text and "/home/me" not in text
-    averaged = databases()[-2:]
-    assert publish(averaged, "--data-name", "my holidays").card.text.count("| `q_bench/assessment` |") == 1
-    assert "results of none" in publish(averaged[1:], "--data-name", "my holidays", code=2).shown
+    averaged = databases()[-3:]
+    assert publish(averaged, "--data-name", "my holidays").card.text.count("| `q_bench/assessment` |") == 2
+    assert "results of none" in publish(averaged[2:], "--data-name", "my holidays", code=2).shown
     for name in ("LLVisionQA", "koniq_10k", "MMBench"):
         shown = publish(results, "--data-name", name, code=2).shown
         assert f"{name!r} is like the name of a benchmark; choose another with --data-name NAME" in shown
