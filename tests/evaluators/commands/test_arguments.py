@@ -36,6 +36,13 @@ def test_numbers_have_a_least_value(command, option):
     assert option in shown and f"greater than or equal to {least} " in shown
 
 
+@pytest.mark.parametrize("words", [("--out", ""), ("--out=",), ("--set", "a=b", "--out=")], ids=str)
+def test_an_empty_value_is_refused(words):
+    assert "--out has an empty value" in invoke("run", "none", *words, columns=200, code=2).output
+    assert "an argument has an empty value" in invoke("tasks", "", columns=200, code=2).output
+    assert "an empty value" not in invoke("run", "none", "--set", "a=", "--set=b=", columns=200, code=2).output
+
+
 def test_a_run_can_be_repeated(tmp_path):
     sampled = ("--temperature", 0.7, "--model-arg", "sampling_seed=5", "--model-arg", "top_p=0.9")
     invoke("run", *GIVEN, *sampled, "--sample", 8, "--no-store", "--out", tmp_path / "first", code=0)
