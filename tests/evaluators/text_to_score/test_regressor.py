@@ -146,10 +146,10 @@ def test_a_regressor_depends_on_its_seed_alone_and_prints_nothing_where_there_is
     from transformers.utils import logging
 
     logging.disable_progress_bar()
+    logging.set_verbosity_error()
 
     def predictions(seed):
-        regressor = train(*descriptions, dataclasses.replace(settings, seed=seed, epochs=1))
-        return regressor.predict(descriptions[0])
+        return train(*descriptions, dataclasses.replace(settings, seed=seed, epochs=1)).predict(descriptions[0])
 
     first = predictions(1)
     np.testing.assert_allclose(predictions(1), first, rtol=1e-4)
