@@ -16,7 +16,6 @@ from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.evaluation.findings import score_notes
-from eyechart.evaluators.protocols.quality_assessment import VARIANT_RESAMPLES
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.runs.table import score_table
@@ -135,7 +134,7 @@ def test_each_pair_of_words_makes_the_scores_or_a_variant_of_them(photographs, c
     positive, negative = PAIRS[chosen]
     argmax = softmax(logits, positive, negative) > 0.5
     assert result.variants["argmax"]["srcc"] == pytest.approx(spearmanr(argmax, range(40)).statistic)
-    assert (result.scores["resamples"], result.variants["argmax"]["resamples"]) == (1000, VARIANT_RESAMPLES)
+    assert (result.scores["resamples"], result.variants["argmax"]["resamples"]) == (1000, 200)
 
 
 def test_a_variant_whose_arithmetic_overflows_is_left_out_and_told(photographs):
@@ -182,8 +181,8 @@ def test_the_two_halves_of_cgiqa_are_scored_apart_and_averaged(photographs):
 def test_groups_of_enough_images_are_scored_and_the_others_named(photographs):
     twice = datasets.concatenate_datasets([photographs, photographs])
     twice = twice.remove_columns("id").add_column("id", [f"p{i}" for i in range(80)])
-    twice = twice.add_column("distortion_type", ["blur"] * 40 + ["noise"] * 40)
-    twice = twice.add_column("distortion_level", [1] * 60 + [2] * 20)
+    twice = twice.add_column("distortion_type", ["blur"] * 30 + ["noise"] * 50)
+    twice = twice.add_column("distortion_level", [1] * 51 + [2] * 29)
     result = run(says(random_logits(80)), twice)
     assert result.scores["by_distortion_type"].keys() == {"blur", "noise"}
     assert "by_distortion_level" not in result.scores
@@ -289,7 +288,7 @@ def test_the_likeliest_tokens_choose_the_words_and_give_no_score(photographs):
 
     def model(messages):
         seen.append(messages)
-        return " High." if len(seen) % 4 else "low" if len(seen) % 8 else "good"
+        return " High, I think." if len(seen) % 4 else "low" if len(seen) % 8 else "good"
 
     result = run(FunctionBackend(model), photographs, inference="top-token")
     assert seen[0][1]["content"][0]["text"] == "The quality of the image is"

@@ -44,6 +44,7 @@ def test_types_are_named_as_they_are_given():
         "ties": "exact | paper-code",
     }
     assert result["max_new_tokens"].default == 32
+    assert "blind" in {setting.name for setting in list_settings(change("mmbench/en", blind=True))}
     assert result["temperature"] == Setting("temperature", "number", 100.0, "Divides the logits before the softmax.")
 
 

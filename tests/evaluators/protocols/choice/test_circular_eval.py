@@ -402,9 +402,10 @@ def test_the_agreement_with_human_labels(tmp_path, data):
         ("a.csv", "id,letter\n,A\n", "'id' is missing or empty"),
         ("a.csv", "id,letter\n", "the file of human labels is empty"),
         ("a.txt", "q2 A", r"are \.csv or \.jsonl files"),
+        ("a", "q2 A", r"are \.csv or \.jsonl files"),
         ("a.csv", None, "a.csv"),
     ],
-    ids=["column", "letter", "twice", "no id", "empty", "kind", "no file"],
+    ids=["column", "letter", "twice", "no id", "empty", "kind", "no kind", "no file"],
 )
 def test_malformed_human_labels_are_refused_before_anything_is_asked(tmp_path, data, name, text, message):
     if text is not None:
