@@ -108,21 +108,19 @@ ROW = {
 PASSES = passes_of(ROW)
 
 
-def mmbench_file(row, passes, replies):
-    names = ("index", "question", "hint", "options")
-    passes = [row | {name: getattr(each, name) for name in names} for each in passes]
-    return mmbench_answer_file(passes, replies, "en")
+def rows_of(row, passes):
+    return [row | {name: getattr(each, name) for name in ("index", "question", "hint", "options")} for each in passes]
 
 
-def mmbench_rows(row, passes, replies, folder):
-    ((name, content),) = mmbench_file(row, passes, replies).items()
+def mmbench_rows(passes, replies, folder):
+    ((name, content),) = mmbench_answer_file(passes, replies, "en").items()
     assert name == "mmbench_en_test.xlsx"
     (folder / name).write_bytes(content)
     return [row for _, row in read_xlsx_rows(str(folder / name), COLUMNS, formulas=True)]
 
 
 def test_each_pass_of_mmbench_is_a_row_in_the_documented_columns(tmp_path):
-    rows = mmbench_rows(ROW, [PASSES[number] for number in (2, 0, 1)], "CAB", tmp_path)
+    rows = mmbench_rows(rows_of(ROW, [PASSES[number] for number in (2, 0, 1)]), "CAB", tmp_path)
     assert tuple(rows[0]) == COLUMNS
     assert rows[1] == {
         "index": 1_000_007,
@@ -140,7 +138,7 @@ def test_each_pass_of_mmbench_is_a_row_in_the_documented_columns(tmp_path):
 def test_a_releases_own_passes_keep_their_index_words_and_options(tmp_path):
     shown = {"rotation": 1, "question": "What?", "hint": "", "options": ["Red", "Red"], "answer": ""}
     row = {**ROW, "passes": [{**shown, "index": 7, "rotation": 0}, {**shown, "index": 5_000_123}]}
-    (_, second) = mmbench_rows(row, passes_of(row), "BB", tmp_path)
+    (_, second) = mmbench_rows(rows_of(row, passes_of(row)), "BB", tmp_path)
     assert (second["index"], second["question"], second["hint"]) == (5_000_123, "What?", None)
     assert [second[name] for name in "ABCD"] == ["Red", "Red", None, None]
 
@@ -157,7 +155,5 @@ CELLS = {
 
 def test_replies_in_cells_are_read_back_as_text(tmp_path):
     passes = [ROW | {"index": number} for number in range(len(CELLS) + 1)]
-    ((name, content),) = mmbench_answer_file(passes, [*CELLS, ""], "en").items()
-    (tmp_path / name).write_bytes(content)
-    rows = [row for _, row in read_xlsx_rows(str(tmp_path / name), COLUMNS, formulas=True)]
+    rows = mmbench_rows(passes, [*CELLS, ""], tmp_path)
     assert [row["prediction"] for row in rows] == [*(cell or reply for reply, cell in CELLS.items()), None]

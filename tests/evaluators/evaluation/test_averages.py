@@ -9,20 +9,13 @@ from eyechart.evaluators.results.results_file import TaskResult, read_results
 from eyechart.evaluators.runs.run import ModelRun, execute
 from eyechart.evaluators.runs.task_runs import make_task_runs
 from eyechart.evaluators.tasks.q_bench import DATABASES
+from tests.evaluators.published_rows import published_row, published_table
 from tests.evaluators.running import notes
 
-# Q-Bench, Table 11: SRCC/PLCC of LLaVA-v1.5 (13B) with good and poor, and their published average. The columns of
-# CGIQA-6K and AGIQA-3K are named the other way round there, which an average does not see.
-PUBLISHED = {
-    "koniq10k": (0.448, 0.460),
-    "spaq": (0.563, 0.584),
-    "live_fb": (0.310, 0.339),
-    "live_itw": (0.445, 0.481),
-    "agiqa3k": (0.664, 0.754),
-    "cgiqa6k": (0.285, 0.297),
-    "kadid10k": (0.390, 0.400),
-}
-AVERAGE = (0.444, 0.473)
+# Q-Bench, Table 11: SRCC and PLCC of LLaVA-v1.5 (13B) with good and poor on each database, and their average.
+ROW = published_row(published_table("q_bench/assessment", "Table 11"), "LLaVA-v1.5 (Vicuna-v1.5-13B), good/poor")
+*PARTS, AVERAGE = zip([*ROW.values()][::2], [*ROW.values()][1::2], strict=True)
+PUBLISHED = dict(zip(DATABASES, PARTS, strict=True))
 
 
 def evaluation(database, srcc=0.5, plcc=0.5, **changes):
@@ -52,9 +45,8 @@ def test_the_average_is_that_of_the_paper():
     # The paper's own average rests on more digits than it prints.
     assert (found.scores["srcc"], found.scores["plcc"]) == pytest.approx(AVERAGE, abs=0.001)
     assert found.scores["n"] == 70
-    assert {name: part["srcc"] for name, part in found.scores["by_database"].items()} == {
-        name: srcc for name, (srcc, _) in PUBLISHED.items()
-    }
+    shown = {name: part["srcc"] for name, part in found.scores["by_database"].items()}
+    assert shown == {name: srcc for name, (srcc, _) in PUBLISHED.items()}
     assert found.variants.keys() == {"high/low"}, "the variants that all databases have"
     assert found.variants["high/low"]["srcc"] == pytest.approx(found.scores["srcc"] / 2)
     # Errors are in the units of each database.
@@ -88,12 +80,9 @@ def test_databases_without_one_complete_score_are_named(evaluations, code, value
         assert found.scores is None and found.variants == {}
 
 
-@pytest.mark.parametrize(
-    "evaluations",
-    [seven(scores=None, variants={}), [evaluation("koniq10k"), evaluation("kadis700k"), evaluation("csiq")]],
-)
-def test_a_database_alone_and_others_than_the_seven_are_not_averaged(evaluations):
-    assert averages(evaluations) == []
+def test_a_database_alone_and_others_than_the_seven_are_not_averaged():
+    assert averages(seven(scores=None, variants={})) == []
+    assert averages([evaluation("koniq10k"), evaluation("kadis700k"), evaluation("csiq")]) == []
 
 
 def test_an_undefined_score_makes_the_mean_undefined():

@@ -31,15 +31,10 @@ def always_b(messages):
     return "B"
 
 
-@pytest.fixture(scope="module")
-def computed():
+def test_the_result_is_a_dict_that_shows_a_small_table():
     with pytest.warns(MiniDataWarning) as warned:
-        scores = evaluator("q_bench/perception").compute(always_b, "mini", limit=20)
+        computed = evaluator("q_bench/perception").compute(always_b, "mini", limit=20)
     assert [warning.filename for warning in warned] == [__file__]
-    return scores
-
-
-def test_the_result_is_a_dict_that_shows_a_small_table(computed):
     assert isinstance(computed, dict) and dict(computed)["accuracy"] == computed["accuracy"]
     assert computed["n"] == 20 and computed["limit"] == 20 and computed["total_time_in_seconds"] > 0
     assert repr(pickle.loads(pickle.dumps(computed))) == repr(computed)
@@ -171,9 +166,6 @@ def test_a_mini_release_is_told_as_one_wherever_its_name_comes_from(tmp_path: Pa
     copied = Path(shutil.copytree(folder, tmp_path / "copied"))
     told = [load_data(task, DataRequest(data_dir=place, images="skip")).is_mini for place in (folder, copied)]
     assert told == [True, False] and load_data(task, DataRequest(is_mini=True, images="skip")).is_mini
-
-
-def test_synthetic_data_come_by_our_names_alone() -> None:
     with pytest.raises(UsageError, match=r"unknown dataset 'me/photos' after 'mini:'"):
         load_data(get_task("q_bench/perception"), DataRequest("mini:me/photos"))
 

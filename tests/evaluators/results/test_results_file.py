@@ -18,15 +18,18 @@ from eyechart.evaluators.runs.run import write_run
 from tests.evaluators.finished_runs import evaluated, evaluation, item, write
 
 
-def test_the_file_has_the_documented_keys_and_reads_back(tmp_path):
+def test_the_file_has_the_documented_keys_in_standard_json_and_reads_back(tmp_path):
     failed = [FailedTask(task="q_bench/perception", dataset="llvisionqa", error="no data")]
     write_run(tmp_path, collect([evaluation()], failed, "2026-01-01"))
-    raw = json.loads((tmp_path / "results.json").read_text())
-    assert raw["schema"] == 1
-    assert set(raw) == {"schema", "environment", "request", "tasks", "failed"}
+    text = (tmp_path / "results.json").read_text()
+    raw = json.loads(text)
+    assert raw["schema"] == 1 and set(raw) == {"schema", "environment", "request", "tasks", "failed"}
     documented = {"task", "dataset", "split", "model", "scores", "settings", "left_out", "timings", "notes"}
     assert documented <= set(raw["tasks"][0]) and not {"items", "contents"} & set(raw["tasks"][0])
     assert raw["environment"]["packages"]["eyechart"]
+    # Undefined scores become null.
+    assert "NaN" not in text and "Infinity" not in text
+    assert raw["tasks"][0]["scores"] == {"srcc": 0.5, "plcc": None, "srcc_ci95": [0.4, None]}
     results = read_results(tmp_path)
     assert results.tasks[0].left_out[0].reason == "the image is empty"
     assert results.failed[0].error == "no data"
@@ -42,25 +45,17 @@ def test_the_versions_of_all_dependencies_are_kept():
             assert packages[re.match(r"[\w-]+", requirement).group()], requirement
 
 
-def test_undefined_scores_become_null_in_standard_json(tmp_path):
-    write_run(tmp_path, collect([evaluation()], [], "2026-01-01"))
-    text = (tmp_path / "results.json").read_text()
-    assert "NaN" not in text and "Infinity" not in text
-    assert json.loads(text)["tasks"][0]["scores"] == {"srcc": 0.5, "plcc": None, "srcc_ci95": [0.4, None]}
-
-
 @pytest.fixture
 def edited(tmp_path):
     """Writes a run whose results file was then changed."""
 
-    def write(change):
-        write_run(tmp_path, collect([evaluation()], [], "2026-01-01"))
-        path = tmp_path / "results.json"
+    def edit(change):
+        path = write(tmp_path, [evaluation()]) / "results.json"
         raw = json.loads(path.read_text())
         path.write_text(change(raw) or json.dumps(raw))
         return path
 
-    return write
+    return edit
 
 
 def of_task(**changes):
