@@ -1,5 +1,7 @@
 """Data of one's own in which a column holds what it should not."""
 
+from string import ascii_letters
+
 import datasets
 import pytest
 
@@ -72,6 +74,10 @@ PLACES = "as in the prompt. Use skip_bad"
         ("aes_bench/perception", "options", None, f"column 'options' is None; {LIST}"),
         ("q_bench/perception", "options", [1, 2], rf"column 'options' is \[1, 2\]; {LIST}"),
         ("q_bench/perception", "options", "AB", f"column 'options' is 'AB'; {LIST}"),
+        ("q_bench/perception", "options", [], rf"column 'options' is \[\]; {LIST}"),
+        ("q_bench/perception", "options", [*ascii_letters[:27]], rf"column 'options' is \[.*; {LIST}, 1 to 26"),
+        ("q_bench/perception", "answer", "AA", "column 'answer' is 'AA'; expected one of A, B"),
+        ("mmbench/en", "answer", "AB", "column 'answer' is 'AB'; only the protocol multiple_choice"),
         ("ql_bench/single", "refusal", 1, f"column 'refusal' is 1; {TEXT_WANTED}"),
         ("q_bench/description", "description", 3, rf"column 'description' is 3; {TEXT_WANTED} \(''"),
         ("aes_bench/interpretation", "question", None, f"column 'question' is None; {TEXT_WANTED}"),
@@ -85,6 +91,11 @@ PLACES = "as in the prompt. Use skip_bad"
 def test_a_value_that_cannot_be_used_is_named(own_data, task, column, value, problem):
     with pytest.raises(DataError, match=f"item 'r1': {problem}"):
         run(task, answer, own_data(task, **{column: value}))
+
+
+def test_the_only_question_may_have_26_options_and_accept_two(own_data):
+    most = own_data("q_bench/perception", options=[*ascii_letters[:26]], answer="AZ")
+    assert run("q_bench/perception", lambda messages: "Z", most).scores["accuracy"] == 1
 
 
 def test_images_have_no_part_where_none_is_shown(own_data, tmp_path):

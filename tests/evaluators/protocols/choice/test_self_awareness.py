@@ -186,6 +186,8 @@ def test_unreadable_second_answers_are_counted_apart(refusable, reply):
     first = dict.fromkeys(range(6), "Good") | {0: REFUSAL, 1: REFUSAL}
     scores = run(Model(first, reply), refusable).scores
     assert (scores["n_refused"], scores["forced_unmatched"], scores["score_rc"]) == (2, 2, 0.0)
+    wrong = run(Model(first, reply), refusable, unreadable_forced="wrong").scores
+    assert wrong["score_rc"] == pytest.approx(200 / 6)
 
 
 @pytest.mark.parametrize("refusal", ["", "E", "AB", "A"])
@@ -193,3 +195,6 @@ def test_a_refusal_that_is_no_letter_of_another_option_is_an_error_naming_the_ro
     broken = refusable.select([0]).map(lambda row: {"refusal": refusal})
     with pytest.raises(DataError, match=rf"q0.*column 'refusal' is '{refusal}'"):
         run(Model("Good"), broken)
+    alone = broken.map(lambda row: {"options": [REFUSAL], "answer": "", "refusal": "A"})
+    with pytest.raises(DataError, match="at least two options"):
+        run(Model("Good"), alone)
