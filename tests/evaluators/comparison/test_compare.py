@@ -192,21 +192,17 @@ def test_equal_predictions_do_not_differ(compared: Any, n: int) -> None:
         assert (np.isnan(one.p_holm) and "fewer than 20 units" in one.note) if n == 10 else one.p_holm == 1.0
 
 
-def flagged(task: str, scores: dict[str, Any], *rows: dict[str, Any], first: int = 0) -> Any:
-    """A result of items with these fields; a second pass over each has no part in what is compared."""
-    items = [item(f"q{first + number}", **fields) for number, fields in enumerate(rows)]
-    items += [replace(one, pass_name="again", **dict.fromkeys(rows[0].keys() - {"answer"}, None)) for one in items]
-    return evaluated(task, "own", items=items, scores=scores, settings={"protocol": task})
-
-
 def test_pairs(compared: Any) -> None:
     def run(marks: str, first: int = 0) -> Any:
         """Consistent and right "1", consistent and wrong "0", inconsistent "-"; of equal quality "e" or "x"."""
         verdicts = {"1": (True, True), "0": (True, False), "-": (False, False), "e": (True, None), "x": (False, None)}
         names = ("consistent", "correct", "first_id", "second_id")
         columns = [(*verdicts[mark], f"i{row}", f"i{row + 1}") for row, mark in enumerate(marks, first)]
-        rows = [dict(zip(names, values, strict=True)) for values in columns]
-        return flagged("two_afc/coarse", {"consistency": 0.5, "accuracy_all": 0.5, "n_pairs": 4}, *rows, first=first)
+        items = [item(f"q{row}", **dict(zip(names, of, strict=True))) for row, of in enumerate(columns, first)]
+        # A second pass over each has no part in what is compared.
+        items += [replace(one, pass_name="again", **dict.fromkeys(names)) for one in items]
+        scores = {"consistency": 0.5, "accuracy_all": 0.5, "n_pairs": 4}
+        return evaluated("two_afc/coarse", "own", items=items, scores=scores, settings={"protocol": "two_afc/coarse"})
 
     consistent, right = compared([run("10-e")], [run("11-x")]).differences
     assert (consistent.first, consistent.second, consistent.only_first) == (0.75, 0.5, ("q3",))
@@ -231,14 +227,10 @@ def reply(messages: Any, words: Sequence[str] | None = None) -> Any:
 @pytest.mark.parametrize(
     ("task", "scores"),
     [
-        ("q_bench/perception", ["accuracy"]),
-        ("mmbench/en", ["circular_accuracy", "vanilla_accuracy"]),
-        ("ql_bench/single", ["score_sa"]),
-        ("q_bench/description", ["sum"]),
-        ("aes_bench/interpretation", ["mean"]),
-        ("q_bench/assessment", ["srcc"]),
+        *(("q_bench/perception", ["accuracy"]), ("q_bench/description", ["sum"]), ("q_bench/assessment", ["srcc"])),
+        *(("ql_bench/single", ["score_sa"]), ("mmbench/en", ["circular_accuracy", "vanilla_accuracy"])),
+        *(("aes_bench/interpretation", ["mean"]), ("two_afc/coarse", ["srcc", "plcc"])),
         ("two_afc/fine_mos", ["consistency", "accuracy_all", "srcc", "plcc"]),
-        ("two_afc/coarse", ["srcc", "plcc"]),
     ],
 )
 def test_what_the_items_of_a_real_run_give_is_its_score(tmp_path: Path, task: str, scores: list[str]) -> None:
@@ -273,12 +265,9 @@ def by_brightness(messages: Any) -> str:
     ("settings", "data", "name"),
     [
         ({"prompt_id": "q_bench_a1/2/answer-mark"}, {}, "prompt_id"),
-        ({"shuffle_seed": 3}, {}, "shuffle_seed"),
-        ({"max_new_tokens": 512}, {}, "max_new_tokens"),
-        ({"judge": {"name": "other"}}, {}, "judge.name"),
-        ({"a_setting_of_tomorrow": 1}, {}, "a_setting_of_tomorrow"),
-        ({}, {"is_mini": True}, "data.is_mini"),
-        ({}, {"options": {"refusal_position": 0}}, "data.options"),
+        *(({"shuffle_seed": 3}, {}, "shuffle_seed"), ({"a_setting_of_tomorrow": 1}, {}, "a_setting_of_tomorrow")),
+        *(({"max_new_tokens": 512}, {}, "max_new_tokens"), ({"judge": {"name": "other"}}, {}, "judge.name")),
+        *(({}, {"is_mini": True}, "data.is_mini"), ({}, {"options": {"refusal_position": 0}}, "data.options")),
     ],
 )
 def test_settings_that_break_comparability(compared: Any, settings: dict, data: dict, name: str) -> None:

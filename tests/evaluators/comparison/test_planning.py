@@ -157,12 +157,9 @@ def test_judged_texts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "only one run is given"),
-        ({"difference": 0.0}, "--difference 0 is not allowed"),
-        ({"difference": 3.0}, "--difference 3 is not allowed"),
-        ({"difference": 0.1, "power": 1.0}, "--power 1 is not allowed"),
-        ({"difference": 0.1, "n": 1}, "--n 1 is not allowed"),
-        ({"difference": 0.1}, "perception"),
+        *(({}, "only one run is given"), ({"difference": 0.1}, "perception")),
+        *(({"difference": float(value)}, f"--difference {value} is not allowed") for value in (0, 3)),
+        *(({"difference": 0.1, name: 1}, f"--{name} 1 is not allowed") for name in ("power", "n")),
     ],
 )
 def test_bad_input(tmp_path: Path, arguments: dict[str, Any], message: str) -> None:

@@ -104,18 +104,11 @@ def test_why_a_task_has_no_ranking(tmp_path: Path) -> None:
 def paired(scores: dict[str, float], **fields: Any) -> Any:
     """Pairs of neighbours among images whose quality is their number, ranked with these scores."""
     names = sorted(scores, key=lambda name: int(name[1:]))
-    rows = [
-        item(
-            f"p{number}",
-            first_id=one,
-            second_id=other,
-            first_quality=float(one[1:]),
-            second_quality=float(other[1:]),
-            consistent=True,
-            correct=scores[one] < scores[other],
-        )
-        for number, (one, other) in enumerate(itertools.pairwise(names))
-    ]
+    rows = []
+    for number, (one, other) in enumerate(itertools.pairwise(names)):
+        sides = {"first_id": one, "second_id": other}
+        sides |= {"first_quality": float(one[1:]), "second_quality": float(other[1:])}
+        rows.append(item(f"p{number}", **sides, consistent=True, correct=scores[one] < scores[other]))
     made = {"accuracy_all": 0.5, "srcc": 0.5, "plcc": 0.5, "scores": scores}
     made |= {"n_images": len(scores), "n_pairs": len(rows)}
     values = {"items": rows, "scores": made, "settings": {"protocol": "paired_comparison"}}
@@ -179,11 +172,7 @@ def test_the_command_prints_rankings_and_pairs(three: list[Path], tmp_path: Path
     lines = [re.split(r"  +", line.strip()) for line in done.output.splitlines()]
     first = lines.index(["q_bench/perception on llvisionqa (dev): accuracy"])
     assert lines[first + 1 : first + 4] == [["1= good", "90.00 %"], ["1= also", "88.00 %"], ["3 poor", "40.00 %"]]
-    assert (
-        "A: also; B: poor" in done.output
-        and "< 0.0001" in done.output
-        and "Holm-adjusted over the 3 pairs" in done.output
-    )
+    assert all(text in done.output for text in ("A: also; B: poor", "< 0.0001", "Holm-adjusted over the 3 pairs"))
     written = json.loads(out.read_text())
     assert [run["run"] for run in written["rankings"][0]["runs"]] == ["good", "also", "poor"]
     assert len(written["pairs"]) == 3

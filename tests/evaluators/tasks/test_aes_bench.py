@@ -25,9 +25,8 @@ def run(name, model, dataset, **options):
     return running.run(name, model, LoadedData(dataset, "aesbench", "test", "given"), **options)
 
 
-def rows_of(name, count=None):
-    dataset = load_data(get_task(name), DataRequest(is_mini=True)).dataset
-    return dataset if count is None else dataset.select(range(count))
+def rows_of(name, count):
+    return load_data(get_task(name), DataRequest(is_mini=True)).dataset.select(range(count))
 
 
 def test_the_tiny_model_runs_all_four_and_sees_distortions(tmp_path):

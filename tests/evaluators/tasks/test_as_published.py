@@ -169,12 +169,9 @@ def test_a_paper_that_had_a_judge_is_not_repeated_without_one(questions):
 @pytest.mark.parametrize(
     ("task", "name", "value"),
     [
-        ("q_bench/assessment", "ties", "exact"),
-        ("mmbench/en", "fallback", "wrong"),
-        ("q_bench/perception", "rounds", 1),
-        ("q_bench/perception", "shuffle_seed", 1),
-        ("q_bench/assessment", "temperature", 1.0),
-        ("two_afc/coarse", "aggregator", "trueskill"),
+        *(("q_bench/assessment", "ties", "exact"), ("mmbench/en", "fallback", "wrong")),
+        *(("q_bench/perception", name, 1) for name in ("rounds", "shuffle_seed")),
+        *(("q_bench/assessment", "temperature", 1.0), ("two_afc/coarse", "aggregator", "trueskill")),
     ],
 )
 def test_what_the_paper_decides_cannot_be_given_too(task, name, value):

@@ -195,12 +195,9 @@ def test_intervals_of_a_scoring_function_are_those_of_the_statistics(folder):
 @pytest.mark.parametrize(
     ("score", "named"),
     [
-        ("return 1 / 0", ("ZeroDivisionError", "division by zero")),
-        ('return float("nan")', ("nan",)),
-        ('return "good"', ("'good'",)),
-        ("return 1", ("returns 1", "-10 to 0")),
-        ("return None", ("None",)),
-        ("return -(10**400)", ("-10 to 0",)),
+        *(("return 1 / 0", ("ZeroDivisionError", "division by zero")), ('return "good"', ("'good'",))),
+        *(("return 1", ("returns 1", "-10 to 0")), ("return -(10**400)", ("-10 to 0",))),
+        *(("return None", ("None",)), ('return float("nan")', ("nan",))),
     ],
 )
 def test_a_scoring_function_that_fails_names_the_item(folder, score, named):

@@ -1,4 +1,4 @@
-"""Every prompt of every task against the words that are cited, written out in full with the place they come from.
+"""Every prompt of every task against the words that are cited, written out with the place they come from.
 
 `OURS` in place of a source marks what no source has: prompts that a paper does not print, in words of our own.
 """
@@ -28,22 +28,16 @@ CLARITY_OF_PAIR = {**CLARITY, "images": [None, None]}
 # Loaded without its images.
 APPLES = {"question": "How many apples are there in the image?", "options": list("4321"), "hint": "", "images": []}
 HINTED = {**APPLES, "hint": "Look at the bowl."}
-WARM = {
-    "question": "Does the image maintain a balance between warm and cold colors?",
-    "options": ["Yes", "No"],
-    "released_options": "A) Yes\nB) No",
-}
+WARM = {"question": "Does the image maintain a balance between warm and cold colors?", "options": ["Yes", "No"]}
+WARM["released_options"] = "A) Yes\nB) No"
 DEPTH = {
     "question": "What aspect of aesthetic perception is most accurately depicted in the image?",
     "released_options": "A) Depth of field variation\nB) Uniform sharpness throughout the image\n"
     "C) Vibrant and contrasting color palette\nD)High level of brightness and luminance",
 }
 DEPTH["options"] = [line[2:].strip() for line in DEPTH["released_options"].splitlines()]
-AESTHETIC = {
-    "question": "How is the aesthetic quality of this image?",
-    "options": ["High", "Medium", "Low"],
-    "released_options": "A) High\nB) Medium\nC) Low",
-}
+AESTHETIC = {"question": "How is the aesthetic quality of this image?", "options": ["High", "Medium", "Low"]}
+AESTHETIC["released_options"] = "A) High\nB) Medium\nC) Low"
 LEVEL = {"question": "This is an image with high aesthetics, please explain the reasons that are related to the "}
 LEVEL["question"] += "aesthetic quality."
 # Rows with two options, in the words of other toolkits.
@@ -76,11 +70,15 @@ MMBENCH = ["mmbench/en", "mmbench/cn", "mmbench/en_v11", "mmbench/cn_v11", "mmbe
 AES_CHOICES = ["aes_bench/perception", "aes_bench/empathy", "aes_bench/assessment"]
 TWO_AFC = ["two_afc/coarse", "two_afc/fine_levels", "two_afc/fine_types", "two_afc/fine_mos"]
 
+DESCRIBE = "Describe the quality, aesthetics and other low-level appearance of the image in details."
+CHOOSE_ONE = "Choose one from the following options:"
 WITHOUT = "without explanation."
-ASKED_WARM = (
-    "Does the image maintain a balance between warm and cold colors? Choose one from the following options:\n"
-    f"A) Yes\nB) No\nYou should output a correct option {WITHOUT}<image>"
-)
+ASKED_WARM = f"{WARM['question']} {CHOOSE_ONE}\nA) Yes\nB) No\nYou should output a correct option {WITHOUT}<image>"
+ASKED_DEPTH = f"{DEPTH['question']} {CHOOSE_ONE}\n{DEPTH['released_options']}\n"
+ASKED_AESTHETIC = f"{AESTHETIC['question']} {CHOOSE_ONE}\nA) High\nB) Medium\nC) Low\n"
+WARM_LINE = f"{CHOOSE_ONE} A) Yes B) No. You should output the correct option {WITHOUT}"
+AESTHETIC_LINE = f"{CHOOSE_ONE} A) High B) Medium C) Low. You should output the correct option {WITHOUT}"
+FIRST, SECOND = "This is the first image", "This is the second image"
 BETTER = "Which image has a better visual quality? A. The first image. B. The second image. Answer with the option's "
 BETTER += "letter from the given choices directly."
 
@@ -92,12 +90,7 @@ PROMPTS = [
     (Q_BENCH[:1], "answer-mark", CLARITY, f"How is the clarity of the image? <image>{CHOOSE}\n#Answer:"),
     (PAIRS[:1], "answer-mark", CLARITY_OF_PAIR, f"How is the clarity of the image? <image><image>{CHOOSE}\n#Answer:"),
     # Q-Bench, A.2.2; Q-Future/Q-Bench, example_code_for_idefics/a2_description_demo.py.
-    (
-        ["q_bench/description"],
-        DEFAULT,
-        {},
-        "Describe the quality, aesthetics and other low-level appearance of the image in details.<image>",
-    ),
+    (["q_bench/description"], DEFAULT, {}, f"{DESCRIBE}<image>"),
     # Q-Bench, Sec. 2.4.1; Q-Future/Q-Bench, example_code_for_idefics/a3_assessment_all.py.
     (A3, DEFAULT, {}, "Rate the quality of the image.<image>"),
     (A3, "numerical", {}, "Score the quality of the image from 1 to 5, with 1 as lowest and 5 as highest.<image>"),
@@ -107,54 +100,17 @@ PROMPTS = [
     # MMBench, Appendix B, prompt_tmpl.format(example_question, option_str).
     (MMBENCH, "blind", APPLES, BLIND),
     # yipoh/AesBench, eval/eval_AesP.py, eval_AesE.py, eval_AesA1.py and eval_AesI.py: [prompt, img].
-    (
-        AES_CHOICES[:1],
-        DEFAULT,
-        DEPTH,
-        "What aspect of aesthetic perception is most accurately depicted in the image? Choose one from the following "
-        "options:\nA) Depth of field variation\nB) Uniform sharpness throughout the image\n"
-        "C) Vibrant and contrasting color palette\nD)High level of brightness and luminance\n"
-        f"You should output a correct option {WITHOUT}<image>",
-    ),
+    (AES_CHOICES[:1], DEFAULT, DEPTH, f"{ASKED_DEPTH}You should output a correct option {WITHOUT}<image>"),
     (AES_CHOICES[:2], DEFAULT, WARM, ASKED_WARM),
-    (
-        AES_CHOICES[2:],
-        DEFAULT,
-        AESTHETIC,
-        "How is the aesthetic quality of this image? Choose one from the following options:\nA) High\nB) Medium\n"
-        "C) Low\nYou should output a correct option.<image>",
-    ),
-    (
-        ["aes_bench/interpretation"],
-        DEFAULT,
-        LEVEL,
-        "This is an image with high aesthetics, please explain the reasons that are related to the aesthetic "
-        "quality.<image>",
-    ),
+    (AES_CHOICES[2:], DEFAULT, AESTHETIC, f"{ASKED_AESTHETIC}You should output a correct option.<image>"),
+    (["aes_bench/interpretation"], DEFAULT, LEVEL, f"{LEVEL['question']}<image>"),
     # AesBench, Sec. 3.1 and 3.3.
-    (
-        AES_CHOICES[:2],
-        "paper",
-        WARM,
-        "Does the image maintain a balance between warm and cold colors? <image> Choose one from the following "
-        f"options: A) Yes B) No. You should output the correct option {WITHOUT}",
-    ),
-    (
-        AES_CHOICES[2:],
-        "paper",
-        AESTHETIC,
-        "How is the aesthetic quality of this image? <image> Choose one from the following options: A) High B) Medium "
-        f"C) Low. You should output the correct option {WITHOUT}",
-    ),
+    (AES_CHOICES[:2], "paper", WARM, f"{WARM['question']} <image> {WARM_LINE}"),
+    (AES_CHOICES[2:], "paper", AESTHETIC, f"{AESTHETIC['question']} <image> {AESTHETIC_LINE}"),
     # h4nwei/2AFC-LMMs, LMMs/GPT4V.py, GPT4V.chat: the parts of `content`.
-    (TWO_AFC, DEFAULT, {}, (IMAGE, "This is the first image", IMAGE, "This is the second image", BETTER)),
+    (TWO_AFC, DEFAULT, {}, (IMAGE, FIRST, IMAGE, SECOND, BETTER)),
     # 2AFC, Sec. III-A.
-    (
-        TWO_AFC,
-        "paper",
-        {},
-        "This is the first image:<image>This is the second image:<image>Which image has better visual quality?",
-    ),
+    (TWO_AFC, "paper", {}, f"{FIRST}:<image>{SECOND}:<image>Which image has better visual quality?"),
 ]
 # The words of other toolkits, whose code is named in `prompts`.
 LISTED = "A. The cat\nB. No: the dog\n"

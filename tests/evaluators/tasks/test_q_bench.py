@@ -5,15 +5,7 @@ import json
 import pytest
 
 from eyechart.datasets_scripts import load_dataset, mini
-from eyechart.evaluators.evaluation.data import DataRequest, load_data
-from eyechart.evaluators.tasks import get_task
 from tests.evaluators.tasks.doors import ran, rows_of
-
-TASKS = ("q_bench/perception", "q_bench/perception_pairs", "q_bench/description")
-
-
-def mini_rows(name, count):
-    return load_data(get_task(name), DataRequest(is_mini=True, images="skip")).dataset.select(range(count))
 
 
 def test_the_tiny_model_perceives(tmp_path):

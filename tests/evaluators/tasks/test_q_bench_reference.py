@@ -73,10 +73,9 @@ def test_the_command_takes_the_released_file_even_with_its_first_object_twice(re
 
     (tmp_path / "release").mkdir()
     (tmp_path / "release" / "agi.json").write_text(text)
-    qualities = [
-        rated("agi", folder).dataset["quality"][:] for folder in (tmp_path / "release", reference / "q-bench-a3")
-    ]
-    assert qualities[0] == qualities[1]
+    folders = (tmp_path / "release", reference / "q-bench-a3")
+    alone, listed = (rated("agi", folder).dataset["quality"][:] for folder in folders)
+    assert alone == listed
 
 
 def test_real_answers_about_pairs_are_right_where_they_are_the_right_option(reference, tmp_path):

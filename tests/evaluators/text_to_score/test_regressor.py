@@ -69,11 +69,9 @@ def test_of_a_long_text_the_beginning_is_read_and_that_is_told(regressor):
 @pytest.mark.parametrize(
     ("texts", "scores", "message"),
     [
-        (["a", "b"], [1.0], "scores has 1"),
-        (["a", "b"], [1.0, float("nan")], "scores[1] is nan"),
+        *((["a", "b"], [1.0], "scores has 1"), (["a", "b"], [1.0, float("nan")], "scores[1] is nan")),
+        *((["a", "b"], [2.0, 2.0], "scores are all 2.0"), ([], [], "scores is empty")),
         (["a", "b"], ["good", 1.0], "scores must contain one number per row"),
-        (["a", "b"], [2.0, 2.0], "scores are all 2.0"),
-        ([], [], "scores is empty"),
         (["a", " \n"], [1.0, 2.0], "descriptions[1] is ' \\n'"),
         (["a", None], [1.0, 2.0], "descriptions[1] is None"),
         ("ab", [1.0, 2.0], "descriptions[0] is 'a'; expected a list"),

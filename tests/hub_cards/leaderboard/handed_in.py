@@ -48,16 +48,8 @@ def result_on(board: Board, model: str, score: float = 0.5, width: float = 0.02)
     if board.judged:
         settings["judge"] = {"name": "some-judge"}
         scores["judge"] = "some-judge"
-    return {
-        "task": board.task.name,
-        "dataset": board.dataset,
-        "split": board.split,
-        "model": model,
-        "scores": scores,
-        "settings": settings,
-        "left_out": [],
-        "timings": {},
-    }
+    named = {"task": board.task.name, "dataset": board.dataset, "split": board.split, "model": model}
+    return named | {"scores": scores, "settings": settings, "left_out": [], "timings": {}}
 
 
 def results_file(tasks: Sequence[dict[str, Any]], started: str = STARTED) -> dict[str, Any]:

@@ -167,8 +167,7 @@ def test_a_row_says_where_it_comes_from(space: Space, board: Any, settings: Any,
 
 
 @pytest.mark.parametrize(
-    "diagnostics",
-    [{"extraction": 5}, {"extraction": {"unmatched": 0}}, {"unread": 0, "replies": 1}, {"replies": 1}],
+    "diagnostics", [{"extraction": 5}, {"extraction": {"unmatched": 0}}, {"unread": 0, "replies": 1}, {"replies": 1}]
 )
 def test_diagnostics_do_not_hide_that_most_replies_cannot_be_parsed(space: Space, diagnostics: dict[str, Any]) -> None:
     poor = result_on(PERCEPTION, "org/poor", 0.4) | {"diagnostics": diagnostics}

@@ -17,7 +17,7 @@ from eyechart.hub_cards.leaderboard.page_data import BOARD_FOLDER, ranks_of, wri
 from eyechart.hub_cards.leaderboard.paired import PairedTests, paired_tests
 from eyechart.hub_cards.recomputing import Check
 from eyechart.metrics.scoring.statistics.significance import holm
-from tests.evaluators.comparison.test_compare import choices, descriptions, qualities
+from tests.evaluators.comparison.test_compare import choices, descriptions, noisy, qualities
 from tests.evaluators.comparison.test_ranking import RIGHT
 from tests.evaluators.finished_runs import write
 from tests.hub_cards.leaderboard.handed_in import board_named, put
@@ -69,14 +69,10 @@ def test_models_with_too_few_items_for_a_test_share_a_rank(tmp_path: Path) -> No
     assert (paired.p_values[0, 1], paired.p_values[1, 0], paired.n) == (1, 1, 0)
 
 
-def noisy(**noise: float) -> dict[str, Any]:
+def rated(**noise: float) -> dict[str, Any]:
     """Models whose predicted qualities are the human ones with noise of these deviations."""
     rng = np.random.default_rng(1)
-    human = np.arange(60.0)
-    return {
-        name: qualities(np.column_stack([human + rng.normal(0, marked, 60), np.zeros(60)]).tolist(), human, model=name)
-        for name, marked in noise.items()
-    }
+    return {name: noisy(marked, 60, rng, model=name) for name, marked in noise.items()}
 
 
 def judged(**shares: float) -> dict[str, Any]:
@@ -93,7 +89,7 @@ def judged(**shares: float) -> dict[str, Any]:
     [
         ("q_bench/perception", answers(also="1" * 80 + "0" * 20)),
         ("q_bench/perception", {"a": choices("1" * 27 + "0" * 13), "b": choices("1" * 20 + "0" * 20)}),
-        ("q_bench/assessment/koniq10k", noisy(a=4, b=9, c=11, d=12, e=40, f=42)),
+        ("q_bench/assessment/koniq10k", rated(a=4, b=9, c=11, d=12, e=40, f=42)),
         ("q_bench/description", judged(a=0.9, b=0.8, c=0.7, d=0.68, e=0.3)),
     ],
 )
