@@ -1,4 +1,3 @@
-import json
 import re
 import shutil
 import subprocess
@@ -12,12 +11,7 @@ from eyechart.datasets_scripts import mini
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import TASKS
 from tests.evaluators.command_line import invoke
-
-
-def eyechart(*arguments, folder=None):
-    """Run the command as a user does: in a process of its own."""
-    command = [sys.executable, "-m", "eyechart.evaluators.cli", *map(str, arguments)]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=1800, check=False)
+from tests.evaluators.running import predictions
 
 
 def test_version():
@@ -30,7 +24,8 @@ def test_version():
 def main_job(tmp_path_factory):
     """What `eyechart run` without arguments leaves behind."""
     folder = tmp_path_factory.mktemp("main")
-    done = eyechart("run", folder=folder)
+    command = [sys.executable, "-m", "eyechart.evaluators.cli", "run"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     (run,) = (folder / "eyechart_runs").iterdir()
     return done, run
@@ -51,7 +46,7 @@ def test_the_main_job_prints_one_table_with_interval_guess_and_n(main_job):
     assert "\r" not in done.stdout + done.stderr and "\x1b" not in done.stdout + done.stderr
 
 
-def test_the_main_job_writes_results(main_job):
+def test_the_main_job_writes_results_that_show_what_the_tiny_model_can(main_job):
     results = read_results(main_job[1]).tasks
     assert list(dict.fromkeys(result.task for result in results)) == [task.name for task in TASKS]
     for result in results:
@@ -63,17 +58,11 @@ def test_the_main_job_writes_results(main_job):
             assert result.model == "eyechart/tiny-vlm"
             assert result.timings["model_seconds"] > 0
             assert result.settings["model"]["decoding"] == "greedy"
-    assert results[0].scores["n"] == 180
-    assessments = [result for result in results if result.task == "q_bench/assessment" and result.dataset != "average"]
-    assert {result.scores["temperature"] for result in assessments} == {100}
-
-
-def test_the_main_job_shows_what_the_tiny_model_can(main_job):
-    results = read_results(main_job[1]).tasks
-    perception = next(result.scores for result in results if result.task == "q_bench/perception")
-    assert perception["accuracy"] > perception["random_guess"] + 0.2
-    assessments = [result.scores for result in results if result.task == "q_bench/assessment"]
-    assert all(scores["srcc"] > 0.5 for scores in assessments)
+    assert (results[0].task, results[0].scores["n"]) == ("q_bench/perception", 180)
+    assert results[0].scores["accuracy"] > results[0].scores["random_guess"] + 0.2
+    assessments = [result for result in results if result.task == "q_bench/assessment"]
+    assert all(result.scores["srcc"] > 0.5 for result in assessments)
+    assert {result.scores["temperature"] for result in assessments if result.dataset != "average"} == {100}
 
 
 def test_the_main_job_writes_predictions(main_job):
@@ -89,11 +78,10 @@ def test_equal_runs_give_equal_scores_and_can_be_scored_again(main_job, tmp_path
     result = next(result for result in read_results(main_job[1]).tasks if result.task == task)
     rows = pyarrow.parquet.read_table(main_job[1] / "predictions.parquet").to_pylist()
     rows = [row for row in rows if (row["task"], row["dataset"]) == (task, result.dataset)]
-    file = tmp_path / "answers.jsonl"
     keys = ("id", "pass", "text", "options", "finish_reason")
     lines = [{**{key: row[key] for key in keys}, "logits": dict(row["logits"] or {}) or None} for row in rows]
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    given = ("--mini", "--predictions", file, "--dataset", result.dataset, "--model", "again")
+    predictions(tmp_path, lines)
+    given = ("--mini", "--predictions", tmp_path / "answers.jsonl", "--dataset", result.dataset, "--model", "again")
     invoke("score", task, *given, "--out", tmp_path / "out", code=0)
     (scored,) = read_results(tmp_path / "out").tasks
     # A file has no images, so it cannot say that no two of these questions share one.
@@ -103,8 +91,8 @@ def test_equal_runs_give_equal_scores_and_can_be_scored_again(main_job, tmp_path
 
 @pytest.fixture
 def photographs_folder(tmp_path):
-    """Eight images of the mini release of KADIS-700k, to be damaged."""
-    source, folder = mini.release("kadis700k"), tmp_path / "photographs"
+    """Eight images of the mini release of KADIS-700k, to be damaged; a path may hold an equals sign."""
+    source, folder = mini.release("kadis700k"), tmp_path / "a=b"
     folder.mkdir()
     lines = (source / "mos.csv").read_text().splitlines()[:9]
     (folder / "mos.csv").write_text("\n".join(lines) + "\n")
@@ -180,12 +168,10 @@ def test_a_hundred_real_images_are_scored(reference, tmp_path):
 
 
 def test_an_unforeseen_failure_is_reported_and_does_not_stop_the_others(tmp_path, monkeypatch):
-    from eyechart.evaluators.protocols.quality_assessment import QualityAssessment
-
     def fail(*arguments):
         raise ZeroDivisionError("surprise")
 
-    monkeypatch.setattr(QualityAssessment, "score", fail)
+    monkeypatch.setattr("eyechart.evaluators.protocols.quality_assessment.QualityAssessment.score", fail)
     done = invoke("run", "q_bench/assessment", "q_bench/perception", "--limit", "12", "--out", tmp_path, code=1)
     assert "Traceback" in done.output and "ZeroDivisionError: surprise" in done.output
     results = read_results(tmp_path)
@@ -242,9 +228,3 @@ def test_help_loads_no_heavy_library(words):
 def test_an_output_folder_that_cannot_be_written_is_an_error_before_anything_runs(tmp_path):
     (tmp_path / "file").write_text("")
     assert "file cannot be written" in invoke("run", "--limit", "2", "--out", tmp_path / "file", code=2).output
-
-
-def test_paths_may_hold_an_equals_sign(photographs_folder, tmp_path):
-    folder, _ = photographs_folder
-    odd = folder.rename(folder.with_name("a=b"))
-    assess(odd, tmp_path / "out", code=0)

@@ -14,10 +14,10 @@ from pyarrow import parquet
 from eyechart.datasets_scripts import mini
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
-from eyechart.evaluators.results.results_file import TaskResult, collect, read_results
-from eyechart.evaluators.runs.run import write_run
+from eyechart.evaluators.results.results_file import TaskResult, read_results
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators.command_line import invoke
+from tests.evaluators.finished_runs import write
 
 # The mini release's file with answers, and that of the private split, which is made of it.
 FILES = {
@@ -96,11 +96,6 @@ def evaluated(task: str, release: Path, limit: int | None = None, **settings: An
     return bound.run(bound.prepare_pipeline(reply), loaded)
 
 
-def write(folder: Path, result: TaskResult) -> Path:
-    write_run(folder, collect([result], [], "2026-11-21T10:00:00+00:00"))
-    return folder
-
-
 def call(*arguments: Any, code: int = 0) -> str:
     return " ".join(invoke(*arguments, code=code).output.split())
 
@@ -120,7 +115,7 @@ def write_file(result: TaskResult, folder: Path) -> Path:
 
 
 def assert_same_scores(scored: TaskResult, run: TaskResult, folder: Path) -> None:
-    expected = read_results(write(folder / "expected", run)).tasks[0]
+    expected = read_results(write(folder / "expected", [run])).tasks[0]
     assert without_intervals(scored.scores) == without_intervals(expected.scores)
     assert [item.id for item in scored.left_out] == [item.id for item in expected.left_out]
 
@@ -130,7 +125,7 @@ def test_a_file_gives_the_scores_of_the_run(releases: Any, task: str, tmp_path: 
     held, private = releases(task)
     hidden = evaluated(task, private)
     assert hidden.scores is None
-    call("submit", write(tmp_path / "run", hidden), "--out", tmp_path / "files")
+    call("submit", write(tmp_path / "run", [hidden]), "--out", tmp_path / "files")
     (file,) = (path for path in (tmp_path / "files").rglob("*") if path.is_file())
     scored = score(task, held, tmp_path / "out", file)
     assert_same_scores(scored, evaluated(task, held), tmp_path)
@@ -180,9 +175,9 @@ def test_what_is_not_submitted(releases: Any, tmp_path: Path) -> None:
     def refused(*options: Any) -> str:
         return call("submit", run, *options, code=2)
 
-    run = write(tmp_path / "run", evaluated("q_bench/perception", private, limit=3))
+    run = write(tmp_path / "run", [evaluated("q_bench/perception", private, limit=3)])
     assert "--limit 3 of 180 items" in refused() and "unknown task 'mmbench/en'" in refused("--task", "mmbench/en")
-    run = write(tmp_path / "run", evaluated("q_bench/perception", private))
+    run = write(tmp_path / "run", [evaluated("q_bench/perception", private)])
     assert f"180 answers in {run / 'answer_files' / 'q_bench'}" in call("submit", run)
     path = run / "predictions.parquet"
     table = parquet.read_table(path)
@@ -195,13 +190,13 @@ def test_what_is_not_submitted(releases: Any, tmp_path: Path) -> None:
     results = run / "results.json"
     results.write_text(results.read_text().replace('"is_mini": false', '"is_mini": true'))
     assert "the run used synthetic demo data" in refused()
-    run = write(tmp_path / "public", evaluated("q_bench/perception", held))
+    run = write(tmp_path / "public", [evaluated("q_bench/perception", held)])
     assert "answers are public" in refused() and "answers are public" in refused("--task", "q_bench/perception")
 
 
 def test_an_mmbench_file_needs_every_pass(releases: Any, tmp_path: Path) -> None:
     _, private = releases("mmbench/en")
-    run = write(tmp_path / "run", evaluated("mmbench/en", private))
+    run = write(tmp_path / "run", [evaluated("mmbench/en", private)])
     shown = call("submit", run)
     assert "submission server closed on 31 March 2026" in shown and "version 1.1 (en_v11, cn_v11) are public" in shown
     next((run / "mmbench").rglob("*.xlsx")).unlink()
