@@ -93,7 +93,12 @@ def own(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_an_own_benchmark_names_the_column_that_its_questions_share(own: Path) -> None:
+def test_an_own_benchmark_shares_its_images_or_the_column_that_it_names(own: Path) -> None:
+    (own / "task.yaml").write_text(OWN, encoding="utf-8")
+    _, result = run(str(own / "task.yaml"), own / "images")
+    assert result.scores is not None
+    # Twelve questions about ten pictures.
+    assert result.scores["intervals"]["accuracy"] == {"kind": "wilson-by-cluster", "units": 10}
     (own / "task.yaml").write_text(OWN + "cluster: category\n", encoding="utf-8")
     _, result = run(str(own / "task.yaml"), own / "out")
     assert result.scores is not None
@@ -105,14 +110,6 @@ def test_an_own_benchmark_names_the_column_that_its_questions_share(own: Path) -
     (own / "my_questions.tsv").write_text(table.replace("\thue", "\t"), encoding="utf-8")
     run(str(own / "task.yaml"), own / "again")
     assert set(clusters_of(own / "again").values()) == {None, "tone"}
-
-
-def test_an_own_benchmark_shares_its_images_by_default(own: Path) -> None:
-    (own / "task.yaml").write_text(OWN, encoding="utf-8")
-    _, result = run(str(own / "task.yaml"), own / "out")
-    assert result.scores is not None
-    # Twelve questions about ten pictures.
-    assert result.scores["intervals"]["accuracy"] == {"kind": "wilson-by-cluster", "units": 10}
 
 
 RATINGS = "name: own\nprotocol: quality_assessment\ndata: {path: x.csv}\nprompt: '{images} Rate it.'\n"

@@ -28,9 +28,6 @@ class Answers(Backend):
     name = "chance"
     needs_images = False
 
-    def check(self, output_type):
-        pass
-
     def settings(self):
         return {}
 
@@ -73,11 +70,6 @@ def data(task):
     return replace(loaded, dataset=loaded.dataset.select(range(min(40, len(loaded.dataset)))))
 
 
-@functools.cache
-def answered(task, judge=None, **settings):
-    return running.run(task, Answers(), data(task), seed=3, judge=judge, **settings)
-
-
 def strict(messages, n):
     """The same judge by a name that comes after that of the judge by words."""
     return judge(messages, n)
@@ -85,10 +77,6 @@ def strict(messages, n):
 
 # One for each protocol and judge's template.
 JUDGED = ("q_bench/perception", "mmbench/cn", "ql_bench/pair", "q_bench/description", "aes_bench/interpretation")
-TASKS_AND_JUDGES = [
-    *(pytest.param(task.name, None, id=task.name) for task in TASKS),
-    *(pytest.param(name, strict if name == "mmbench/cn" else judge, id=f"{name}-judged") for name in JUDGED),
-]
 SETTINGS = [
     ("q_bench/perception", {"fallback": "random", "shuffle_seed": 4}),
     ("q_bench/perception", {"inference": "closed-set"}),
@@ -100,28 +88,23 @@ SETTINGS = [
     ("q_bench/description", {"rounds": 1}),
     ("two_afc/coarse", {"aggregator": "perron", "undefined_pools": "zero"}),
 ]
-
-
-# Without ids, the evaluate modules draw by the number of the row.
 CASES = [
-    *(pytest.param(*one.values, {}, True, id=one.id) for one in TASKS_AND_JUDGES),
-    *(
-        pytest.param(task, None, settings, task == "mmbench/en" or "fallback" not in settings, id=f"{task}-{settings}")
-        for task, settings in SETTINGS
-    ),
+    *(pytest.param(task.name, None, {}, id=task.name) for task in TASKS),
+    *(pytest.param(name, strict if name == "mmbench/cn" else judge, {}, id=f"{name}-judged") for name in JUDGED),
+    *(pytest.param(task, None, settings, id=f"{task}-{settings}") for task, settings in SETTINGS),
 ]
 
 
-@pytest.mark.parametrize(("task", "judge", "settings", "has_module_scores"), CASES)
-def test_the_written_items_and_the_evaluate_module_give_the_same_scores(
-    tmp_path, task, judge, settings, has_module_scores
-):
-    result = answered(task, judge, **settings)
+@pytest.mark.parametrize(("task", "judge", "settings"), CASES)
+def test_the_written_items_and_the_evaluate_module_give_the_same_scores(tmp_path, task, judge, settings):
+    result = running.run(task, Answers(), data(task), seed=3, judge=judge, **settings)
     assert result.scores is not None
     write(tmp_path, [result])
     for parse in (False, True):
         np.testing.assert_equal(scores_again(tmp_path, parse=parse), result.scores)
     protocol = evaluator(task, seed=3, judge=judge, settings=settings).protocol
+    # Without ids, the evaluate modules draw by the number of the row.
+    has_module_scores = task == "mmbench/en" or "fallback" not in settings
     if has_module_scores and protocol.name in INPUTS:
         public = [item for item in result.items if item.label is not None]
         module = metrics.load(get_task(task).metric)

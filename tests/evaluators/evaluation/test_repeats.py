@@ -78,12 +78,15 @@ def test_mean_and_spread_are_those_computed_by_hand(loaded):
     assert summarize_repeats([one, partial])["repeats"]["mean"].keys() == {"srcc"}
 
 
-def test_timings_are_those_of_the_clock(loaded, monkeypatch):
+def test_timings_are_those_of_the_clock_and_progress_counts_all_repeats(loaded, monkeypatch):
     clock = SimpleNamespace(perf_counter=iter([2.0, 7.0, 15.0]).__next__)
     monkeypatch.setattr("eyechart.evaluators.evaluation.loop.time", clock)
     seconds = {"model_seconds": 5.0, "metric_seconds": 8.0}
     rates = {"items_per_second": 4 * 3 / 5, "answers_from_store": 0.0}
-    assert run(Drawn(scripted), loaded).timings == seconds | rates
+    shown = []
+    found = run(Drawn(scripted), loaded, progress=lambda done, total: shown.append((done, total)))
+    assert found.timings == seconds | rates
+    assert shown == [(done, 12) for done in range(1, 13)]
 
 
 def test_answers_are_written_by_repeat_and_scored_again_from_the_first(loaded, tmp_path):
@@ -159,12 +162,6 @@ def test_a_server_is_asked_for_each_repeat_with_a_seed_of_its_own(script, http, 
     found = run(OpenAIBackend("m", EndpointOptions(http.url_for("/v1"), chat=chat)), loaded, 2)
     assert sorted(body["seed"] for body in script.bodies) == [11] * 4 + [12] * 4
     assert [line.repeat for line in found.items] == [1] * 4 + [2] * 4
-
-
-def test_progress_counts_all_repeats(loaded):
-    shown = []
-    run(Drawn(scripted), loaded, progress=lambda done, total: shown.append((done, total)))
-    assert shown == [(done, 12) for done in range(1, 13)]
 
 
 @pytest.mark.parametrize("samples", [True, False])

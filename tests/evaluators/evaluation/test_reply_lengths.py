@@ -128,9 +128,7 @@ def test_one_cut_reply_in_a_hundred_needs_no_caveat_and_two_do(ask):
     # Among replies of which few ends are known, few are cut.
     texts = {f"{i}": ("B", None) for i in range(99)} | {"cut": ("so", LENGTH)}
     assert ask(Ending(texts), list(texts)).notes == []
-
-
-def test_what_a_server_allowed_is_named(ask):
+    # What a server allowed is named.
     for context in (1, 100):
         assert cut_of(ask(Writer(reason(300), context=context))) == (1, 1, 1, 4096, context)
 
