@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 from pytest_httpserver import HTTPServer
 
+from eyechart.evaluators.requests.store import ResponseStore
 from tests.evaluators.scripted_server import Script
 
 
@@ -73,6 +74,12 @@ def photographs() -> datasets.Dataset:
         "quality": [float(i) for i in range(40)],
     }
     return datasets.Dataset.from_dict(rows).cast_column("image", datasets.Image())
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[ResponseStore]:
+    with ResponseStore.open(tmp_path / "responses.sqlite") as store:
+        yield store
 
 
 @pytest.fixture

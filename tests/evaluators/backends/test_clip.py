@@ -128,6 +128,7 @@ def test_the_texts_are_a_setting(clip, pictures):
 
 def test_what_it_cannot_compare_is_refused_with_the_reason(clip, llava, pictures):
     photo, pair = [rate(0, pictures[0])], Request("pair", (IMAGE, IMAGE), tuple(pictures[:2]), words=WORDS)
+    other = (llava[0], llava[1].tokenizer, None)
     for refused, error, message in (
         (lambda: backend(clip).check(OutputType.TEXT), ModelError, "not text. Choose a task"),
         (lambda: backend(clip).answer([pair]), ModelError, "item 'pair' has 2 images"),
@@ -136,11 +137,7 @@ def test_what_it_cannot_compare_is_refused_with_the_reason(clip, llava, pictures
         (lambda: backend(clip, text_template="{word} " * 99).answer(photo), ModelError, "takes at most 77"),
         (lambda: backend(clip, 0), UsageError, "batch_size=0"),
         (lambda: backend(clip, text_template="a photo"), UsageError, "text_template='a photo' is not allowed"),
-        (
-            lambda: backend((llava[0], llava[1].tokenizer, None)),
-            ModelError,
-            "'llava'; supported types: align, .*siglip2",
-        ),
+        (lambda: backend(other), ModelError, "'llava'; supported types: align, .*siglip2"),
     ):
         with pytest.raises(error, match=message):
             list(refused())

@@ -12,7 +12,8 @@ import pytest
 from eyechart.datasets_scripts.common.errors import MissingPredictionError, ModelError
 from eyechart.evaluators.backends import processes
 from eyechart.evaluators.backends.processes import ALONE, DistributedBackend, join_processes
-from eyechart.evaluators.requests.types import Backend, Request, Response
+from eyechart.evaluators.requests.types import Request, Response
+from tests.evaluators.backends.logging_model import LoggingModel
 from tests.evaluators.backends.threads import in_processes
 from tests.evaluators.command_line import invoke
 
@@ -39,20 +40,12 @@ def test_two_processes_give_the_results_of_one(tmp_path):
     assert observed["settings"]["model"]["processes"] == 2
 
 
-class Echo(Backend):
-    """Answers with the id; one request has no answer, and another breaks the model."""
-
-    name = "echo"
-
-    def settings(self):
-        return {"backend": "echo"}
-
-    def answer(self, requests):
-        for request in requests:
-            if request.id == "broken":
-                raise RuntimeError("this process has a broken accelerator")
-            error = MissingPredictionError("no image") if request.id == "5" else None
-            yield Response(request, text=None if error else request.id, error=error)
+def echo(request):
+    """The id; one request has no answer, and another breaks the model."""
+    if request.id == "broken":
+        raise RuntimeError("this process has a broken accelerator")
+    error = MissingPredictionError("no image") if request.id == "5" else None
+    return Response(request, text=None if error else request.id, error=error)
 
 
 def test_a_process_alone_joins_no_others():
@@ -64,10 +57,10 @@ def test_every_process_yields_the_same_responses_to_its_own_requests(monkeypatch
 
     def ask(processes):
         requests = [Request(str(number), ("Why?",), (b"%d" % number,)) for number in range(7)]
-        backend = DistributedBackend(Echo(), processes).for_data("some")
+        backend = DistributedBackend(LoggingModel(None, say=echo), processes).for_data("some")
         responses = list(backend.answer(requests))
         assert all(response.request is requests[int(response.request.id)] for response in responses)
-        assert (backend.name, backend.settings()) == ("echo", {"backend": "echo", "processes": 3})
+        assert (backend.name, backend.settings()) == ("test/logging", {"backend": "logging", "processes": 3})
         return [(response.request.id, response.text, repr(response.error)) for response in responses]
 
     first, *others = in_processes(3, ask)
@@ -80,7 +73,7 @@ def test_a_process_that_fails_makes_all_fail_with_its_reason():
     def ask(processes):
         requests = [Request("broken" if number == 6 else str(number), ("Why?",), ()) for number in range(8)]
         try:
-            list(DistributedBackend(Echo(), processes).answer(requests))
+            list(DistributedBackend(LoggingModel(None, say=echo), processes).answer(requests))
         except (ModelError, RuntimeError) as error:
             return f"{type(error).__name__}: {error}"
 

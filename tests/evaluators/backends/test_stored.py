@@ -14,12 +14,6 @@ from tests.evaluators.running import run
 IDENTITY = {"model": "logging"}
 
 
-@pytest.fixture
-def store(tmp_path):
-    with ResponseStore.open(tmp_path / "responses.sqlite") as opened:
-        yield opened
-
-
 def Scripted(say):
     """A model that gives the responses of a function."""
     return LoggingModel(IDENTITY, say=say)

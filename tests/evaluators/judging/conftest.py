@@ -4,7 +4,6 @@ import pytest
 
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.judging import EndpointJudge, JudgeOptions
-from eyechart.evaluators.requests.store import ResponseStore
 
 
 @pytest.fixture
@@ -16,12 +15,6 @@ def options(http):
         return JudgeOptions(model, endpoint, **settings)
 
     return make
-
-
-@pytest.fixture
-def store(tmp_path):
-    with ResponseStore.open(tmp_path / "responses.sqlite") as store:
-        yield store
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import pytest
 
 from eyechart.evaluators import tiny_vlm
+from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from tests.evaluators.backends.endpoint.model_server import ModelServer
@@ -27,6 +28,12 @@ def tiny():
     folder = tiny_vlm.folder()
     model = AutoModelForImageTextToText.from_pretrained(folder).eval()
     return model, AutoProcessor.from_pretrained(folder)
+
+
+@pytest.fixture(scope="session")
+def here():
+    """The same as a backend."""
+    return resolve_backend(None, batch_size=1)
 
 
 @pytest.fixture

@@ -121,11 +121,8 @@ class ModelServer:
 
     def _choice(self, tokens, logits, row, body):
         decode = self.processor.tokenizer.decode
-        choice = {
-            "index": row,
-            "message": {"role": "assistant", "content": decode(tokens, skip_special_tokens=True)},
-            "finish_reason": "stop",
-        }
+        message = {"role": "assistant", "content": decode(tokens, skip_special_tokens=True)}
+        choice = {"index": row, "message": message, "finish_reason": "stop"}
         if body.get("logprobs") and self.returns_logprobs:
             content = []
             for index, token in enumerate(tokens):

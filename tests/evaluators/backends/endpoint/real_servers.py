@@ -35,8 +35,7 @@ Rows = Mapping[tuple[str, str, str, str], Mapping[str, Any]]
 
 def run(*arguments: object, out: Path) -> Rows:
     """Evaluate demo data."""
-    command = ["run", "--mini", "--out", out, *arguments]
-    invoke(*command, code=0)
+    invoke("run", "--mini", "--out", out, *arguments, code=0)
     rows = pyarrow.parquet.read_table(out / "predictions.parquet").to_pylist()
     return {(row["task"], row["dataset"], row["id"], row["pass"]): row for row in rows}
 
@@ -86,11 +85,7 @@ def ask_several(options: EndpointOptions, n: int) -> tuple[list[Completion], int
 
 
 def kill_and_resume(
-    options: Sequence[str],
-    answered: Callable[[str], int],
-    server: Callable[[int, str], int],
-    ending: str,
-    folder: Path,
+    options: Sequence[str], answered: Callable[[str], int], server: Callable[[int, str], int], ending: str, folder: Path
 ) -> Mapping[str, Any]:
     """A server killed in the middle of a run loses nothing, and the next run asks nothing twice.
 

@@ -31,13 +31,11 @@ def main() -> None:
     parser.add_argument("-m", "--model-path")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--name")
-    parser.add_argument("--crash-after", type=int)
+    for name, kind in (("--name", str), ("--crash-after", int), ("--child", Path), ("--asked", Path)):
+        parser.add_argument(name, type=kind)
     parser.add_argument("--load", type=float, default=0)
-    parser.add_argument("--deaf", action="store_true")
-    parser.add_argument("--no-health", action="store_true")
-    parser.add_argument("--child", type=Path)
-    parser.add_argument("--asked", type=Path)
+    for name in ("--deaf", "--no-health"):
+        parser.add_argument(name, action="store_true")
     given = parser.parse_args()
     print("loading", given.served or given.model_path, flush=True)
     if given.deaf:

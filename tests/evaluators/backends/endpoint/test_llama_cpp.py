@@ -14,14 +14,8 @@ from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.serving import Server
 from eyechart.evaluators.requests.types import Request
 from eyechart.evaluators.results.results_file import read_results
+from tests.evaluators.backends.endpoint import real_servers
 from tests.evaluators.backends.endpoint.llama_cpp_model import write_gguf_files, write_transformers_folder
-from tests.evaluators.backends.endpoint.real_servers import (
-    ask_several,
-    compare_every_task,
-    compare_words_of_several_tokens,
-    kill_and_resume,
-    run,
-)
 from tests.evaluators.command_line import invoke
 
 pytestmark = pytest.mark.servers
@@ -67,11 +61,11 @@ def there(options, name="language.gguf"):
 
 
 def test_every_task_gives_the_replies_and_logits_of_the_model_run_here(options, model, tmp_path):
-    compare_every_task(there(options), str(model), tmp_path, tolerance=TOLERANCE)
+    real_servers.compare_every_task(there(options), str(model), tmp_path, tolerance=TOLERANCE)
 
 
 def test_words_of_several_tokens_have_the_logits_of_their_first_tokens(options, model):
-    compare_words_of_several_tokens(options, str(model), tolerance=TOLERANCE)
+    real_servers.compare_words_of_several_tokens(options, str(model), tolerance=TOLERANCE)
 
 
 def test_closed_set_inference_is_refused_with_the_reason(options, tmp_path):
@@ -81,14 +75,14 @@ def test_closed_set_inference_is_refused_with_the_reason(options, tmp_path):
 
 
 def test_a_judge_gets_as_many_rounds_in_one_request_as_the_server_has_slots_and_more_one_by_one(options):
-    (completion,), requests = ask_several(options, SLOTS)
+    (completion,), requests = real_servers.ask_several(options, SLOTS)
     assert len(completion.choices) == SLOTS and requests == 1
-    completions, requests = ask_several(options, SLOTS + 1)
+    completions, requests = real_servers.ask_several(options, SLOTS + 1)
     assert [len(completion.choices) for completion in completions] == [1] * (SLOTS + 1) and requests == SLOTS + 1
 
 
 def test_a_name_that_is_not_served_is_answered_and_the_result_says_by_what(options, model, tmp_path):
-    run("q_bench/perception", "--limit", 2, *there(options, "no/such-model"), out=tmp_path)
+    real_servers.run("q_bench/perception", "--limit", 2, *there(options, "no/such-model"), out=tmp_path)
     (task,) = read_results(tmp_path).tasks
     settings, served = task.settings["model"], str(model.parent / "language.gguf")
     assert settings["name"] == "no/such-model" and settings["served"] == [served]
@@ -105,7 +99,7 @@ def test_a_server_killed_in_the_middle_loses_nothing_and_is_asked_nothing_twice(
         return int(subprocess.check_output(["pgrep", "-P", str(process)]))
 
     arguments = ["--model", str(model.parent / "language.gguf"), "--serve", command]
-    settings = kill_and_resume(
+    settings = real_servers.kill_and_resume(
         arguments, lambda log: log.count("stop processing"), child, "was killed by SIGKILL", tmp_path
     )
     assert settings["serve"]["command"] == command and settings["served"] == [settings["name"]]

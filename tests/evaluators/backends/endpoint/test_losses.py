@@ -4,18 +4,12 @@ import pytest
 
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
 from eyechart.evaluators import evaluator
-from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.requests.types import IMAGE, Request
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators.scripted_server import refusal
 
 OPTIONS = ("Blurry", "Noise", "Low contrast", "Very dark and underexposed")
-
-
-@pytest.fixture(scope="module")
-def here():
-    return resolve_backend(None, batch_size=1)
 
 
 def ask(id, images, prefill="#Answer:", continuations=OPTIONS):

@@ -36,11 +36,6 @@ def on_server(address):
     return resolve_backend(str(tiny_vlm.folder()), endpoint=EndpointOptions(base_url=address, max_retries=1))
 
 
-@pytest.fixture(scope="session")
-def here():
-    return resolve_backend(None, batch_size=1)
-
-
 def texts(responses):
     answers = {response.request.id: response.text for response in responses}
     assert None not in answers.values()

@@ -12,13 +12,7 @@ from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.serving import Server
 from eyechart.evaluators.requests.types import Request
-from tests.evaluators.backends.endpoint.real_servers import (
-    ask_several,
-    compare_every_task,
-    compare_words_of_several_tokens,
-    kill_and_resume,
-    run,
-)
+from tests.evaluators.backends.endpoint import real_servers
 
 pytestmark = pytest.mark.servers
 
@@ -46,17 +40,17 @@ def there(options):
 
 
 def test_every_task_gives_the_replies_and_logits_of_the_model_run_here(options, tmp_path):
-    compare_every_task(there(options), MODEL, tmp_path, tolerance=1e-3)
+    real_servers.compare_every_task(there(options), MODEL, tmp_path, tolerance=1e-3)
 
 
 def test_words_of_several_tokens_have_the_logits_of_their_first_tokens(options):
-    compare_words_of_several_tokens(options, MODEL, tolerance=1e-3)
+    real_servers.compare_words_of_several_tokens(options, MODEL, tolerance=1e-3)
 
 
 def test_closed_set_inference_gives_the_losses_of_the_model_run_here(options, tmp_path):
     task = ("q_bench/perception", "--set", "inference=closed-set", "--limit", 12)
-    on_server = run(*task, *there(options), out=tmp_path / "there")
-    here = run(*task, "--model", MODEL, out=tmp_path / "here")
+    on_server = real_servers.run(*task, *there(options), out=tmp_path / "there")
+    here = real_servers.run(*task, "--model", MODEL, out=tmp_path / "here")
     assert on_server.keys() == here.keys()
     for key, row in here.items():
         assert on_server[key]["losses"] == pytest.approx(row["losses"], abs=1e-3)
@@ -64,7 +58,7 @@ def test_closed_set_inference_gives_the_losses_of_the_model_run_here(options, tm
 
 
 def test_a_judge_gets_its_five_rounds_in_one_request(options):
-    (completion,), requests = ask_several(options, 5)
+    (completion,), requests = real_servers.ask_several(options, 5)
     assert len(completion.choices) == 5 and requests == 1
 
 
@@ -83,7 +77,7 @@ def test_a_server_killed_in_the_middle_loses_nothing_and_is_asked_nothing_twice(
         return int(re.search(r"EngineCore pid=(\d+)", log)[1])
 
     options = ["--model", MODEL, "--serve", f"{COMMAND} {ENGINE}"]
-    settings = kill_and_resume(
+    settings = real_servers.kill_and_resume(
         options, lambda log: log.count('/chat/completions HTTP/1.1" 200'), engine, "EngineDeadError", tmp_path
     )
     assert settings["serve"]["version"] == "0.32.0"

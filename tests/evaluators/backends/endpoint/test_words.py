@@ -46,16 +46,10 @@ def test_a_word_that_begins_the_reply_is_the_likelier_with_or_without_a_blank():
     assert find(likeliest, ("good", "poor"), prefill="") == ({"good": -1.0, "poor": -2.0}, ())
 
 
-@pytest.mark.parametrize(
-    ("likeliest", "words", "token"),
-    [
-        ({" good": -1, " x": -3}, ("good", "goodness"), "' good'"),
-        ({" un": -1, " x": -3}, ("unsharp", "unclear"), "' un'"),
-    ],
-)
-def test_words_of_one_token_are_refused(likeliest, words, token):
-    with pytest.raises(ModelError, match=f"'{words[0]}' and '{words[1]}' begin with the same token {token}"):
-        find(likeliest, words)
+@pytest.mark.parametrize(("one", "other", "token"), [("good", "goodness", " good"), ("unsharp", "unclear", " un")])
+def test_words_of_one_token_are_refused(one, other, token):
+    with pytest.raises(ModelError, match=f"'{one}' and '{other}' begin with the same token '{token}'"):
+        find({token: -1, " x": -3}, (one, other))
 
 
 def test_optional_words_are_left_out_where_they_begin_like_another():

@@ -24,10 +24,6 @@ def ask(i, image, text="What is this?", **options):
     return Request(id=str(i), prompt=(f"{text}\n", IMAGE, "\nAnswer."), images=(image,), **options)
 
 
-def rate(i, image, text="Rate the quality of the image."):
-    return Request(id=f"r{i}", prompt=(f"{text}\n", IMAGE), images=(image,), prefill=PREFILL, words=WORDS)
-
-
 def backend(llava, batch_size=4):
     return TransformersBackend(*llava, name="test", batch_size=batch_size)
 
@@ -36,19 +32,23 @@ def by_id(responses):
     return {response.request.id: response for response in responses}
 
 
-def test_logits_are_those_of_a_plain_forward_pass_on_a_hand_written_prompt(llava, make_picture):
+def test_logits_are_those_of_plain_forward_passes_with_images_in_their_order(llava, make_picture):
     model, processor = llava
-    image = make_picture(3, 64)
-    response = next(iter(backend(llava).answer([rate(0, image)])))
-    prompt = f"USER: Rate the quality of the image.\n<image>\nASSISTANT: {PREFILL}"
-    assert response.rendered_prompt == prompt
-    inputs = processor(text=prompt, images=image, return_tensors="pt")
-    with torch.no_grad():
-        logits = model(**inputs).logits[0, -1]
-    for word in WORDS:
-        token = processor.tokenizer.encode(f" {word}")
-        assert len(token) == 1
-        assert response.logits[word] == pytest.approx(logits[token[0]].item(), abs=1e-5)
+    first, second = make_picture(3, 64), make_picture(2, 64)
+    observed = []
+    for images in ((first,), (first, second), (second, first)):
+        asked = ("Rate the quality of", *[" image ", IMAGE] * len(images))
+        (response,) = backend(llava).answer([Request("x", asked, images, prefill=PREFILL, words=WORDS)])
+        prompt = f"USER: Rate the quality of{' image <image>' * len(images)}\nASSISTANT: {PREFILL}"
+        assert response.rendered_prompt == prompt
+        inputs = processor(text=prompt, images=list(images), return_tensors="pt")
+        with torch.no_grad():
+            logits = model(**inputs).logits[0, -1]
+        for word in WORDS:
+            (token,) = processor.tokenizer.encode(f" {word}")
+            assert response.logits[word] == pytest.approx(logits[token].item(), abs=1e-5)
+        observed.append(response.logits)
+    assert observed[1] != pytest.approx(observed[2], abs=1e-4)
 
 
 def test_text_is_that_of_plain_greedy_generation(llava, make_picture):
@@ -59,17 +59,6 @@ def test_text_is_that_of_plain_greedy_generation(llava, make_picture):
     output = model.generate(**inputs, do_sample=False, max_new_tokens=8)
     expected = processor.tokenizer.decode(output[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
     assert response.text == expected.strip()
-
-
-def test_the_order_of_images_reaches_the_model(llava, make_picture):
-    first, second = make_picture(1, 64), make_picture(2, 64)
-    prompt = ("first ", IMAGE, " second ", IMAGE, " Rate")
-    requests = [
-        Request("ab", prompt, (first, second), prefill=PREFILL, words=WORDS),
-        Request("ba", prompt, (second, first), prefill=PREFILL, words=WORDS),
-    ]
-    answers = by_id(backend(llava).answer(requests))
-    assert answers["ab"].logits != pytest.approx(answers["ba"].logits, abs=1e-4)
 
 
 def test_words_of_one_first_token_are_refused_and_named(llava, make_picture):
@@ -113,10 +102,10 @@ def test_logits_and_losses_that_are_no_numbers_are_errors_of_their_items(llava, 
     with torch.no_grad():
         broken = torch.nn.Parameter(model.lm_head.weight * float("nan"))
     monkeypatch.setitem(model.lm_head._parameters, "weight", broken)
-    losses = ask(0, make_picture(0), continuations=("good", "poor"))
-    answers = by_id(backend(llava).answer([rate(0, make_picture(0)), losses]))
-    assert "logits of good, poor are [nan, nan]" in str(answers["r0"].error)
-    assert "losses of the continuations are [nan, nan]" in str(answers["0"].error)
+    asked = [ask("logits", make_picture(0), words=WORDS), ask("losses", make_picture(0), continuations=WORDS)]
+    answers = by_id(backend(llava).answer(asked))
+    assert "logits of good, poor are [nan, nan]" in str(answers["logits"].error)
+    assert "losses of the continuations are [nan, nan]" in str(answers["losses"].error)
 
 
 def test_images_of_any_mode_are_answered(llava, make_picture):
@@ -142,14 +131,8 @@ def with_file(name, content):
     ("model", "reason"),
     [
         (without_template, r"not have a chat template.*--model-arg chat_template=FILE"),
-        (
-            with_file("config.json", '{"model_type": "llama_vision_nine"}'),
-            "not know the architecture.*vision_nine",
-        ),
-        (
-            with_file("config.json", '{"model_type": "llama"}'),
-            "'llama', which is not supported. Supported are image-",
-        ),
+        (with_file("config.json", '{"model_type": "llama_vision_nine"}'), "not know the architecture.*vision_nine"),
+        (with_file("config.json", '{"model_type": "llama"}'), "'llama', which is not supported. Supported are image-"),
         (with_file("model.safetensors", "rubbish"), "cannot be loaded"),
         (lambda folder: folder / "nowhere", "nowhere' does not exist"),
         (lambda _: "someone/something", "'someone/something' cannot be found"),

@@ -77,21 +77,15 @@ def test_optional_words_without_a_first_token_of_their_own_are_left_out():
     assert rendering.first_tokens(asked) == expected
 
 
-def test_a_word_that_melts_into_a_blank_before_it_is_refused_and_named():
-    rendering = renderer(after="{{- ' ' -}}")
-    with pytest.raises(ModelError, match="tokens of 'good' cannot be separated from those of the text before it"):
-        rendering.first_tokens(ask(words=("good", "poor")))
-    with pytest.raises(ModelError, match="tokens of 'good' cannot be separated from those of the text before it"):
-        rendering.prompts(ask(continuations=("good",)), [picture(0)], ("key",), [16])
-
-
-def test_a_word_that_the_tokenizer_drops_is_refused_and_named():
-    rendering = renderer()
+@pytest.mark.parametrize(("after", "words", "named"), [("{{- ' ' -}}", "good poor", "good"), ("", "good bad", "bad")])
+def test_a_word_that_melts_into_a_blank_or_that_the_tokenizer_drops_is_refused_and_named(after, words, named):
+    rendering = renderer(after=after)
     rendering._processor.tokenizer.backend_tokenizer.normalizer = normalizers.Replace(Regex(" ?bad"), "")
-    with pytest.raises(ModelError, match="tokens of 'bad' cannot be separated from those of the text before it"):
-        rendering.first_tokens(ask(words=("good", "bad")))
-    with pytest.raises(ModelError, match="tokens of 'bad' cannot be separated from those of the text before it"):
-        rendering.prompts(ask(continuations=("bad",)), [picture(0)], ("key",), [16])
+    message = f"tokens of '{named}' cannot be separated from those of the text before it"
+    with pytest.raises(ModelError, match=message):
+        rendering.first_tokens(ask(words=tuple(words.split())))
+    with pytest.raises(ModelError, match=message):
+        rendering.prompts(ask(continuations=(named,)), [picture(0)], ("key",), [16])
 
 
 def test_a_model_may_have_no_token_for_images():

@@ -54,13 +54,8 @@ def ask(row: Mapping[str, Any], rotation: int = 0) -> Request:
     """What a multiple-choice task asks about a row."""
     options = rotate(row["options"], rotation)
     lines = "\n".join(f"{letter}. {option}" for letter, option in zip(ascii_uppercase, options, strict=False))
-    return Request(
-        row["id"],
-        (f"Question: {row['question']}\nOptions:\n{lines}",),
-        images=(),
-        options=options,
-        pass_name=f"rotation:{rotation}" if rotation else "main",
-    )
+    prompt, name = f"Question: {row['question']}\nOptions:\n{lines}", f"rotation:{rotation}" if rotation else "main"
+    return Request(row["id"], (prompt,), images=(), options=options, pass_name=name)
 
 
 def vlmevalkit_row(row: Mapping[str, Any], index: int, prediction: Any, rotation: int = 0) -> dict[str, Any]:
@@ -69,13 +64,9 @@ def vlmevalkit_row(row: Mapping[str, Any], index: int, prediction: Any, rotation
     shown = dict(zip(ascii_uppercase, options, strict=False))
     return {
         "index": index + rotation * STRIDE,
-        "question": row["question"],
-        "hint": row.get("hint", ""),
+        **{"question": row["question"], "hint": row.get("hint", "")},
         **{letter: shown.get(letter, "") for letter in "ABCD"},
-        "answer": "A",
-        "category": "image style",
-        "l2-category": "coarse perception",
-        "split": "dev",
+        **{"answer": "A", "category": "image style", "l2-category": "coarse perception", "split": "dev"},
         "prediction": prediction,
     }
 

@@ -10,22 +10,13 @@ from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.evaluation.data import DataRequest, LoadedData
 from eyechart.evaluators.requests.types import Request
-
-
-def write(folder, *lines):
-    path = folder / "answers.jsonl"
-    path.write_text("".join(line if isinstance(line, str) else json.dumps(line) + "\n" for line in lines), "utf-8")
-    return path
-
-
-def run(task, path, dataset, **options):
-    loaded = LoadedData(dataset, "own data", "given", "given")
-    return evaluator(task, **options).run(PredictionsFileBackend(path), loaded)
+from tests.evaluators.backends.predictions.files import write_jsonl
+from tests.evaluators.running import predictions, run
 
 
 def test_answers_are_scored_in_any_order(tmp_path, questions):
     lines = [{"id": f"q{i}", "pass": "main", "text": "ABC"[i % 3]} for i in (5, 3, 7, 1, 0, 2, 4, 6)]
-    result = run("q_bench/perception", write(tmp_path, *lines), questions)
+    result = run("q_bench/perception", predictions(tmp_path, lines), questions)
     assert result.scores["accuracy"] == 1.0
     settings = result.settings["model"]
     assert (result.model, settings["predictions"], settings["predictions_unused"]) == ("answers", 8, 2)
@@ -36,7 +27,7 @@ def test_line_separators_inside_texts_are_no_line_breaks(tmp_path, questions):
     path = tmp_path / "answers.jsonl"
     lines = [json.dumps({"id": f"q{i}", "text": "A\u2028\x85"}, ensure_ascii=False) for i in range(6)]
     path.write_text("\r\n".join(lines), "utf-8", newline="")
-    assert run("q_bench/perception", path, questions).scores["accuracy"] == pytest.approx(2 / 6)
+    assert run("q_bench/perception", PredictionsFileBackend(path), questions).scores["accuracy"] == pytest.approx(2 / 6)
 
 
 @pytest.mark.parametrize(
@@ -44,9 +35,9 @@ def test_line_separators_inside_texts_are_no_line_breaks(tmp_path, questions):
     [("id", ""), ("pass", ""), ("score", "1"), ("score", float("inf")), ("logits", {"good": float("nan")})],
 )
 def test_the_first_malformed_value_of_a_row_is_named(tmp_path, name, value):
-    path = write(tmp_path, {"id": "a", "pass": "b", "text": "A"}, {"id": "b", "finish_reason": 3, name: value})
+    rows = [{"id": "a", "pass": "b", "text": "A"}, {"id": "b", "finish_reason": 3, name: value}]
     with pytest.raises(BadAnnotationError, match=f"row 2: '{name}' is "):
-        PredictionsFileBackend(path)
+        predictions(tmp_path, rows)
 
 
 @pytest.mark.parametrize(
@@ -59,14 +50,14 @@ def test_the_first_malformed_value_of_a_row_is_named(tmp_path, name, value):
 )
 def test_items_that_do_not_fit_the_question_are_named(tmp_path, questions, photographs, task, line, reason):
     data, prefix = (questions, "q") if task == "perception" else (photographs, "p")
-    path = write(tmp_path, *[{"id": f"{prefix}{i}", **line} for i in range(40)])
+    model = predictions(tmp_path, [{"id": f"{prefix}{i}", **line} for i in range(40)])
     with pytest.raises(DataError, match=f"row 1: {reason}"):
-        run(f"q_bench/{task}", path, data)
+        run(f"q_bench/{task}", model, data)
 
 
 def test_a_row_answers_about_one_data_set(tmp_path, photographs):
     """Ids are unique in a dataset alone: KonIQ's scores must not become those of SPAQ's images of the same name."""
-    backend = PredictionsFileBackend(write(tmp_path, *({"id": f"p{i}", "score": i} for i in range(40))))
+    backend = predictions(tmp_path, ({"id": f"p{i}", "score": i} for i in range(40)))
     assessment = evaluator("q_bench/assessment")
     koniq, spaq = (LoadedData(photographs, subset, "test", "given") for subset in ("koniq10k", "spaq"))
     first = assessment.run(backend, koniq)
@@ -85,7 +76,7 @@ def test_one_file_for_several_data_sets(tmp_path, photographs, suffix):
     if suffix == "csv":
         path.write_text("image,score\n" + "".join(f"{name},{n % 40}\n" for n, name in enumerate(names)))
     else:
-        write(tmp_path, *({"id": name, "score": n % 40} for n, name in enumerate(names))).rename(path)
+        write_jsonl(path, [{"id": name, "score": n % 40} for n, name in enumerate(names)])
     backend = PredictionsFileBackend(path)
     for subset in ("b", "a"):
         data = photographs.remove_columns("id").add_column("id", [f"{subset}_{i}.jpg" for i in range(40)])

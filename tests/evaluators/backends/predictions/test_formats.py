@@ -62,10 +62,9 @@ def test_released_logits_one_behind_the_other_or_in_a_list(tmp_path, between):
     assert [dict(prediction.logits or {}) for prediction in predictions] == [{"high": i, "low": -1.5} for i in range(3)]
 
 
+SCALARS = st.sampled_from([None, False, True, "7", "\ud83d", "A"]) | st.integers() | st.floats() | st.text(max_size=5)
 JSON = st.recursive(
-    st.one_of(
-        st.sampled_from([None, False, True, "7", "\ud83d", "A"]), st.integers(), st.floats(), st.text(max_size=5)
-    ),
+    SCALARS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["id", "index", "A"]), inner),
     max_leaves=5,
 )
