@@ -170,7 +170,7 @@ def test_a_mini_release_is_told_as_one_wherever_its_name_comes_from(tmp_path: Pa
         load_data(get_task("q_bench/perception"), DataRequest("mini:me/photos"))
 
 
-def test_compute_takes_the_folder_of_a_release_as_data_dir_does(tmp_path: Path) -> None:
+def test_compute_takes_the_folder_of_a_release_or_an_export_as_data_dir_does(tmp_path: Path) -> None:
     perception, folder = evaluator("Q-Bench/perception"), shutil.copytree(mini.release("llvisionqa"), tmp_path / "real")
     for data in (folder, str(folder)):
         scores = perception.compute(lambda messages: "A", data, limit=4)
@@ -184,13 +184,10 @@ def test_compute_takes_the_folder_of_a_release_as_data_dir_does(tmp_path: Path) 
     (tmp_path / "photos").mkdir()
     with pytest.raises(MissingFileError, match="photos: "):
         perception.compute(lambda messages: "A", tmp_path / "photos")
-
-
-def test_compute_takes_an_exported_folder(tmp_path: Path) -> None:
-    folder = tmp_path / "exported"
-    export("llvisionqa", out=folder, data_dir=mini.release("llvisionqa"))
-    loaded = load_data(get_task("q_bench/perception"), DataRequest(str(folder)))
-    assert len(loaded.dataset) == 180 and loaded.source == str(folder)
+    exported = tmp_path / "exported"
+    export("llvisionqa", out=exported, data_dir=folder)
+    loaded = load_data(get_task("q_bench/perception"), DataRequest(str(exported)))
+    assert len(loaded.dataset) == 180 and loaded.source == str(exported)
 
 
 def test_the_revision_is_that_of_the_only_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
