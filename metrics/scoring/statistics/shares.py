@@ -96,7 +96,7 @@ class Clusters:
 
     def select(self, rows: ArrayLike) -> "Clusters":
         """The clusters of some items."""
-        return Clusters(self.numbers[np.asarray(rows, dtype=np.intp)], self.are_known)
+        return Clusters(self.numbers[np.asarray(rows, dtype=None if np.size(rows) else np.intp)], self.are_known)
 
 
 def _known_name(row: int, name: Any) -> str | Real | None:
