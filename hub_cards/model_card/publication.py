@@ -129,11 +129,11 @@ def _with_results(text: str, model: str, entries: Sequence[Mapping[str, Any]]) -
 
     try:
         card = RepoCard(text if REGEX_YAML_BLOCK.match(text) else f"---\n\n---\n\n{text}")
+        card.data[_KEY] = _merged_index(card.data.get(_KEY), model, entries)
+        return str(card)
     # PyYAML raises other errors for impossible dates, huge numbers and endless nesting.
     except (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError) as error:
         raise DataError(f"the card's metadata cannot be read: {error}") from error
-    card.data[_KEY] = _merged_index(card.data.get(_KEY), model, entries)
-    return str(card)
 
 
 def _merged_index(index: Any, model: str, entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
