@@ -127,7 +127,8 @@ def test_the_texts_are_a_setting(clip, pictures):
 
 
 def test_what_it_cannot_compare_is_refused_with_the_reason(clip, llava, pictures):
-    photo, pair = [rate(0, pictures[0])], Request("pair", (IMAGE, IMAGE), tuple(pictures[:2]), words=WORDS)
+    photo = [rate(0, pictures[0], (*WORDS, "sharp"))]
+    pair = Request("pair", (IMAGE, IMAGE), tuple(pictures[:2]), words=WORDS)
     other = (llava[0], llava[1].tokenizer, None)
     for refused, error, message in (
         (lambda: backend(clip).check(OutputType.TEXT), ModelError, "not text. Choose a task"),

@@ -154,6 +154,7 @@ def test_scores_of_few_clusters_are_known_without_a_test(clusters: list[str], tm
     third = str(write(tmp_path / "third", [choices("1" * 9 + "0" * 11, clusters, model="c")]))
     done = invoke("compare", *folders, third, columns=200)
     assert "not ranked: q_bench/perception" in done.output and "two runs cannot be tested: a test over" in done.output
+    assert "flipped" not in done.output
 
 
 def test_judged_scores_of_two_clusters_are_known_without_a_test(compared: Any) -> None:

@@ -120,7 +120,7 @@ def test_quality_assessment_without_log_probabilities_reads_numbers(http, script
 def test_a_result_says_that_the_provider_chose_the_decoding_of_model_and_judge(http, script, tmp_path):
     script.say(provider(*providers.O3_MINI, answer=replies))
     server = ("--base-url", http.url_for("/v1"), "--model", "o3-mini", "--mini", "--limit", 3)
-    judge = ("--judge", "judge", "--judge-arg", f"base_url={http.url_for('/v1')}")
+    judge = ("--judge", "judge", "--judge-arg", f"base_url={http.url_for('/v1')}", "--judge-arg", "temperature=1.0")
     asked = []
     for name in ("first", "again"):
         invoke("run", "q_bench/description", *server, *judge, "--out", tmp_path / name, code=0)
