@@ -14,7 +14,7 @@ from eyechart.evaluators.tasks import TASKS
 from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.scoring.judging.prompts import list_templates
 from tests.evaluators.published_rows import published_row, published_table
-from tests.evaluators.tasks.test_q_bench_reference import PUBLISHED
+from tests.evaluators.tasks.test_q_bench_reference import DATABASES, PUBLISHED
 
 ROOT = Path(__file__).resolve().parents[1]
 PAPERS = sorted({task.name.partition("/")[0] for task in TASKS})
@@ -98,7 +98,10 @@ def test_published_numbers_are_those_that_are_recomputed():
     names["instructblip_t5"] = "InstructBLIP-T5 (high/low)"
     databases = {"agi": "AGIQA-3K", "livec": "LIVE-itw", "cgi": "CGIQA-6K"}
     rows = dict(re.findall(r"^\| (.+? on .+?) \| .+? \| (\d\.\d+/\d\.\d+)", page("q_bench"), flags=re.MULTILINE))
-    assert rows == {f"{names[model]} on {databases[name]}": scores for model, name, scores in PUBLISHED}
+    published = [
+        (model, name, text) for model, texts in PUBLISHED.items() for name, text in zip(DATABASES, texts, strict=True)
+    ]
+    assert rows == {f"{names[model]} on {databases[name]}": text for model, name, text in published}
 
 
 def mean(values: dict[str, float], weights: dict[str, int]) -> float:
