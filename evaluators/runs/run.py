@@ -97,7 +97,6 @@ def execute(
         previous: Results | None = None
         with suppress(DataError):
             previous = read_results(folder) if is_main else None
-        written = previous
         for index, task_run in enumerate(task_runs):
             progress.begin(index, task_run.task.name)
             try:
@@ -112,8 +111,7 @@ def execute(
                 print_line(messages, f"eyechart: {task_run.title} failed: {details}", "red")
             results = with_averages(finished)
             if is_main:
-                last, written = written, collect(results, failed, started, run.request)
-                write_run(folder, written, last)
+                write_run(folder, collect(results, failed, started, run.request), previous)
     if previous is not None and (run.request is None or previous.request != run.request):
         print_line(messages, f"Replaced the earlier results in {folder}")
     if not results:
@@ -170,7 +168,7 @@ def _expected(task_run: TaskRun) -> int | None:
 def write_run(folder: Path, results: Results, previous: Results | None = None) -> None:
     """Write the results, the predictions and the tasks' own files, each completely or not at all.
 
-    Task files of the previous results that these do not overwrite are removed, as they may be another model's.
+    Task files of an earlier run's results that these do not overwrite are removed, as they may be another model's.
     """
     with writing(f"the results folder {folder}"):
         folder.mkdir(parents=True, exist_ok=True)

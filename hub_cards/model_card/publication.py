@@ -1,7 +1,7 @@
 """A publication: the changed files of a model repository, read from the Hub and written to it or to a folder.
 
 The text of a card stays unchanged outside our section. Its metadata are written by `huggingface_hub.RepoCard`: values
-stay, comments are lost. (`ModelCard` would also lose all models of a `model-index` but one.)
+stay; comments and nulls are lost. (`ModelCard` would also lose all models of a `model-index` but one.)
 """
 
 import difflib

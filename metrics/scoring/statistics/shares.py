@@ -96,7 +96,9 @@ class Clusters:
 
     def select(self, rows: ArrayLike) -> "Clusters":
         """The clusters of some items."""
-        return Clusters(self.numbers[np.asarray(rows, dtype=None if np.size(rows) else np.intp)], self.are_known)
+        index = np.asarray(rows)
+        # An empty list becomes an array of floats, which cannot be indices.
+        return Clusters(self.numbers[index] if index.size else self.numbers[:0], self.are_known)
 
 
 def _known_name(row: int, name: Any) -> str | Real | None:

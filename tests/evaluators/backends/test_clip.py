@@ -101,6 +101,13 @@ def test_scores_are_those_of_eq_2_whatever_the_models_scale(scale, pictures, req
     assert list(scores) == pytest.approx(expected, abs=1e-6)
 
 
+def test_batches_give_the_logits_of_single_images(clip, requests):
+    single, batched = logits(backend(clip, 1), requests), logits(backend(clip, 8), requests)
+    assert len({round(values["good"], 3) for values in single.values()}) == 9
+    for id, expected in single.items():
+        assert batched[id] == pytest.approx(expected, abs=1e-4)
+
+
 def test_each_text_and_each_image_is_encoded_once(clip, pictures, requests, monkeypatch):
     encoded = {"text": [], "image": []}
     for kind, name in (("text", "input_ids"), ("image", "pixel_values")):

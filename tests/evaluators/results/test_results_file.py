@@ -16,6 +16,7 @@ from eyechart.evaluators.results.items import Item, write_predictions
 from eyechart.evaluators.results.results_file import FailedTask, collect, read_results, with_nan
 from eyechart.evaluators.runs.run import write_run
 from tests.evaluators.finished_runs import evaluated, evaluation, item, write
+from tests.growth import LARGE, SMALL, growth
 
 
 def test_the_file_has_the_documented_keys_in_standard_json_and_reads_back(tmp_path):
@@ -129,6 +130,20 @@ def test_a_result_has_the_answers_of_its_first_repeat(tmp_path):
     (run,) = read_runs([write(tmp_path, results)])
     dev, test = (run.answers(key) for key in run.tasks)
     assert (dev.column("id"), test.column("id"), test.column("other")) == (["q1"], ["q2"] * 2, [None] * 2)
+
+
+def test_time_to_read_grows_with_the_file_and_not_with_its_square(edited, tmp_path):
+    def write(n):
+        scores = ",".join(f'"{image:0160}.png": {image % 100}' for image in range(n))
+        path = edited(lambda raw: json.dumps(raw).replace('"scores": {', f'"scores": {{"scores": {{{scores}}},', 1))
+        return path.rename(tmp_path / f"{n}.json")
+
+    files = {n: write(n) for n in (SMALL, LARGE)}
+
+    def read(n):
+        assert len(read_results(files[n]).tasks[0].scores["scores"]) == n
+
+    assert growth(read) < 8
 
 
 # Forks share the imports. With Arrow's threads, 25 of 60 aborted with "terminate called without an active exception".

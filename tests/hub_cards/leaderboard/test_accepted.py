@@ -27,6 +27,8 @@ def reasons_for(board, result):
         ("q_bench/perception", "settings.prompt_id", "q_bench_a1/2/answer-mark", "default settings"),
         ("q_bench/perception", "settings.prompt_id", None, "settings.prompt_id is None; this board requires 'q_bench_"),
         ("q_bench/perception", "settings.max_new_tokens", 64, "this board requires 32 or 4096"),
+        ("q_bench/perception", "settings.shuffle_seed", 3, "settings.shuffle_seed is 3"),
+        ("two_afc/coarse", "settings.data.options.rounds", 3, "settings.data.options.rounds is 3"),
         ("two_afc/coarse", "settings.data.options.seed", False, "options.seed is False; this board requires 0:"),
         ("q_bench/perception", "settings.model.sampling", {"temperature": 0.7}, "repeat the run without --temperature"),
         ("q_bench/perception", "settings.repeats", 3, "repeat the run without --repeats"),
@@ -68,7 +70,13 @@ def test_all_reasons_are_given_at_once():
     assert len(reasons_for(board, result)) == 3
 
 
-@pytest.mark.parametrize("name", ['<a onload="x">', "a\u0301\u0301\u0301", "نموذج", "O'Neil & Söhne", "x" * 160])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("<script>alert(1)</script>", 'a" onload="x', '<a onload="x">', "模型/视觉", "نموذج", "O'Neil & Söhne"),
+        *("a\u0301\u0301\u0301", "x" * 160),
+    ],
+)
 def test_names_that_are_only_text_are_taken(name):
     board = board_named("q_bench/perception")
     assert reasons_for(board, result_on(board, name)) == []

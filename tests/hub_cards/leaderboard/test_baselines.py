@@ -42,6 +42,8 @@ def test_tables_with_private_answers_stand_apart():
 @pytest.mark.parametrize(
     ("board", "name", "model", "label", "value"),
     [
+        ("q_bench/perception", "Table 7", "InternLM-XComposer-VL (InternLM)", "Overall", 65.35),
+        ("q_bench/perception", "Table 8", "mPLUG-Owl (LLaMA-7B)", "mean", 61.25),
         ("q_bench/perception", "Table 2", "Senior-level Human", "Overall", 81.74),
         ("q_bench/perception", "Table 5", "Kosmos-2 (close-set)", "Overall", 47.26),
         ("q_bench/description", "Table 3", "LLaVA-v1.5 (Vicuna-v1.5-7B)", "Completeness score", 0.90),
@@ -53,6 +55,8 @@ def test_tables_with_private_answers_stand_apart():
         ("ql_bench/single", "Table I", "LLaVA-Next (8B)", "What score_cc", 68.784),
         ("ql_bench/pair", "Table IV", "Gemini-1.5-Pro (Close-Source)", "How Answer Rate", 64.892),
         ("aes_bench/perception", "Table 2", "Q-Instruct", "Overall", 72.61),
+        ("aes_bench/interpretation", "Table 5", "TinyGPT-V", "Overall", 0.701),
+        ("two_afc/fine_mos", "Table IV", "Single subject", "Average", 0.495),
         ("two_afc/coarse", "Table II", "GPT-4V", "SPAQ \N{GREEK SMALL LETTER RHO}", 0.876),
         ("two_afc/fine_types", "Table III", "GPT-4V", "Level-4 \N{GREEK SMALL LETTER ALPHA}", 0.531),
     ],

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.hub_cards.model_card.publication import BEGIN, END, merged_card
+from eyechart.hub_cards.model_card.publication import BEGIN, END, decoded, merged_card
 
 SECTION = f"{BEGIN}\ntext\n{END}\n"
 OTHERS = """\
@@ -108,3 +108,5 @@ def test_line_ends_stay() -> None:
     plain = merged_card(card, "vlm", [entry(0.5)], "text")
     assert plain.startswith("---\nlicense: mit\nmodel-index:\n") and plain.endswith(f"# Model\n\n{SECTION}")
     assert merged_card(card.replace("\n", "\r\n"), "vlm", [entry(0.5)], "text") == plain.replace("\n", "\r\n")
+    # With a byte order mark, the card would seem to have no metadata.
+    assert decoded(b"\xef\xbb\xbf" + card.encode(), "README.md") == card

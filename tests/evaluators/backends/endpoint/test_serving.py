@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import ModelError
+from eyechart.datasets_scripts.common.errors import ModelError, UsageError
 from eyechart.evaluators.backends.endpoint import serving
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.serving import Server
@@ -200,3 +200,10 @@ def test_one_server_is_not_started_by_several_processes(tmp_path, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     done = run("--model", "m", "--serve", "vllm", out=tmp_path, code=2)
     assert "--tensor-parallel-size" in done.output
+
+
+def test_a_program_that_is_not_there_is_named(programs, tmp_path, monkeypatch):
+    (programs / "llama-server").unlink()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UsageError, match="the program llama-server"):
+        Server("llama.cpp", "m", tmp_path / "server.log")

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from PIL import Image
-from transformers import AddedToken, GenerationConfig
+from transformers import AddedToken, GenerationConfig, pipeline
 
 from eyechart.datasets_scripts.common.errors import BadImageError, ModelError, UsageError
 from eyechart.evaluators.backends import resolve_backend
@@ -106,6 +106,16 @@ def test_logits_and_losses_that_are_no_numbers_are_errors_of_their_items(llava, 
     answers = by_id(backend(llava).answer(asked))
     assert "logits of good, poor are [nan, nan]" in str(answers["logits"].error)
     assert "losses of the continuations are [nan, nan]" in str(answers["losses"].error)
+
+
+def test_a_pipeline_is_used_as_it_is(llava_folder, make_picture):
+    model, direct = (
+        resolve_backend(pipeline("image-text-to-text", model=str(llava_folder))),
+        resolve_backend(llava_folder),
+    )
+    asked = [ask(i, make_picture(i), max_new_tokens=4) for i in range(3)]
+    texts, expected = ({r.request.id: r.text for r in each.answer(asked)} for each in (model, direct))
+    assert texts == expected and direct.settings()["decoding"] == "greedy"
 
 
 def test_images_of_any_mode_are_answered(llava, make_picture):
