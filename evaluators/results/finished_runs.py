@@ -7,16 +7,16 @@ from functools import cached_property
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
+from eyechart.datasets_scripts.common.errors import BadResultsError, MissingFileError, UsageError
 from eyechart.datasets_scripts.official import in_official_terms, official_counts
 from eyechart.evaluators.results.items import (
     PREDICTIONS_FILE,
     RESULT_COLUMNS,
     Item,
     arrow_type,
+    check_types,
     column_types,
     read_predictions,
-    with_type,
 )
 from eyechart.evaluators.results.notes import Note, note
 from eyechart.evaluators.results.results_file import AVERAGE, SAMPLE, Results, TaskResult, read_results, task_folder
@@ -66,11 +66,10 @@ class Answers:
 
     def items(self, kind: type[Item] = Item) -> list[Any]:
         """The items, of the protocol's type; raises `BadResultsError` if a column has another type than theirs."""
-        columns = {name: column for name, column in column_types(kind).items() if name in self.table.column_names}
-        table = self.table.select(list(columns))
-        for name, column in columns.items():
-            table = with_type(table, name, column, self.path)
-        return [kind.of(record) for record in table.to_pylist(maps_as_pydicts="strict")]
+        columns = column_types(kind)
+        check_types(self.table, columns, self.path)
+        table = self.table.select([name for name in columns if name in self.table.column_names])
+        return [kind.of(record) for record in replace(self, table=table).rows()]
 
     def __len__(self) -> int:
         """Number of answers."""
@@ -80,8 +79,9 @@ class Answers:
         """One column; with the type of a field, a column of another type is an error."""
         if name not in self.table.column_names:
             return [None] * len(self)
-        table = self.table if kind is None else with_type(self.table, name, arrow_type(kind), self.path)
-        values: list[Any] = table[name].to_pylist()
+        if kind is not None:
+            check_types(self.table, {name: arrow_type(kind)}, self.path)
+        values: list[Any] = self.table[name].to_pylist()
         return values
 
     def where(self, mask: Sequence[bool]) -> "Answers":
@@ -92,7 +92,11 @@ class Answers:
 
     def rows(self) -> list[dict[str, Any]]:
         """All columns, by row."""
-        rows: list[dict[str, Any]] = self.table.to_pylist(maps_as_pydicts="strict")
+        try:
+            rows: list[dict[str, Any]] = self.table.to_pylist(maps_as_pydicts="strict")
+        # A mapping has a key twice.
+        except KeyError as error:
+            raise BadResultsError(f"cannot be read as predictions: {error}", path=self.path) from error
         return rows
 
 
@@ -144,7 +148,7 @@ def read_runs(folders: Sequence[str | Path]) -> list[Run]:
     results = [read_results(path) for path in paths]
     labels = _labels(paths, results)
     return [
-        Run(path, label, result, read_predictions(path / PREDICTIONS_FILE))
+        Run(path, label, result, read_predictions(path / PREDICTIONS_FILE, result.predictions_sha256))
         for path, label, result in zip(paths, labels, results, strict=True)
     ]
 

@@ -1,5 +1,6 @@
 """Items, the rows of `predictions.parquet`: what one response gave, with its row's label; they alone give scores."""
 
+import hashlib
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -121,39 +122,43 @@ def schema_of(kinds: Iterable[type[Item]]) -> "Schema":
     return pyarrow.schema(columns)
 
 
-def read_predictions(path: Path) -> "Table | None":
-    """The rows of a file, None if there is none; raises `BadResultsError` if it cannot be read or lacks a column."""
+def read_predictions(path: Path, sha256: str | None = None) -> "Table | None":
+    """The rows of a file, None if there is none.
+
+    Raises `BadResultsError` if it cannot be read, lacks a column, or has another checksum than its results name.
+    """
     from pyarrow import ArrowException, parquet
 
     if not path.is_file():
         return None
     try:
         with path.open("rb") as file:
+            if sha256 is not None and hashlib.file_digest(file, "sha256").hexdigest() != sha256:
+                reason = "does not belong to the results in its folder: one of the two was replaced or edited"
+                raise BadResultsError(f"{reason}; repeat the run (stored answers are reused)", path=path)
             # Threads that read a file of Python can abort the process at its exit (apache/arrow, issue 50482).
             table = parquet.ParquetFile(file, pre_buffer=False).read(use_threads=False)
+        table.validate(full=True)
+        # Raises for two columns of one name.
+        table = table.select(table.column_names)
     # Damaged names in a file raise the last two.
     except (ArrowException, OSError, ValueError, LookupError) as error:
         raise BadResultsError(f"cannot be read as predictions: {error}", path=path) from error
-    schema = schema_of([])
     for name in (*RESULT_COLUMNS[:3], "id", "pass", "repeat"):
         if name not in table.column_names or table[name].null_count:
             reason = f"some or all rows have no {name}; expected a file written by `eyechart run`"
             raise BadResultsError(reason, path=path)
-        table = with_type(table, name, schema.field(name).type, path)
+    schema = schema_of([])
+    check_types(table, dict(zip(schema.names, schema.types, strict=True)), path)
     return table
 
 
-def with_type(table: "Table", name: str, expected: "DataType", path: Path) -> "Table":
-    """The table with a column of the expected type; raises `BadResultsError` if the column has another."""
-    from pyarrow import ArrowException
-
-    if table[name].type == expected:
-        return table
-    try:
-        return table.set_column(table.schema.get_field_index(name), name, table[name].cast(expected))
-    except ArrowException as error:
-        reason = f"its column {name} has type {table[name].type}; expected {expected}, as written by `eyechart run`"
-        raise BadResultsError(reason, path=path) from error
+def check_types(table: "Table", expected: Mapping[str, "DataType"], path: Path) -> None:
+    """Raise `BadResultsError` if a column of the table has another type than expected."""
+    for name, column in expected.items():
+        if name in table.column_names and (given := table[name].type) != column:
+            reason = f"its column {name} has type {given}; expected {column}, as written by `eyechart run`"
+            raise BadResultsError(reason, path=path)
 
 
 def arrow_type(hint: Any) -> "DataType":

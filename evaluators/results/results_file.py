@@ -168,6 +168,8 @@ class Results(Record):
     """The options that `eyechart run` was given, for `--like`; None if Python made the run."""
     tasks: list[TaskResult]
     failed: list[FailedTask] = []
+    predictions_sha256: str = ""
+    """Checksum of the `predictions.parquet` that belongs to these results; "" if none was written."""
 
 
 def collect(

@@ -1,6 +1,7 @@
 """Run several tasks on one model: show progress, write results after each task, print a table at the end."""
 
 import datetime
+import hashlib
 import shlex
 import traceback
 import warnings
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from eyechart.datasets_scripts.common.errors import DataError, EyechartError, OutputError
-from eyechart.datasets_scripts.common.whole import disk_error, write_whole, writing
+from eyechart.datasets_scripts.common.whole import disk_error, workplace, write_whole, writing
 from eyechart.datasets_scripts.official import official_counts
 from eyechart.evaluators.backends.processes import ALONE, DistributedBackend, Processes
 from eyechart.evaluators.backends.stored import StoredBackend
@@ -166,7 +167,7 @@ def _expected(task_run: TaskRun) -> int | None:
 
 
 def write_run(folder: Path, results: Results, previous: Results | None = None) -> None:
-    """Write the results, the predictions and the tasks' own files, each completely or not at all.
+    """Write the results with the predictions' checksum, the predictions and the tasks' own files, each completely.
 
     Task files of an earlier run's results that these do not overwrite are removed, as they may be another model's.
     """
@@ -176,8 +177,15 @@ def write_run(folder: Path, results: Results, previous: Results | None = None) -
             # Edited results could name any file.
             if (folder / file).resolve().is_relative_to(folder.resolve()):
                 (folder / file).unlink(missing_ok=True)
-        write_whole(folder / RESULTS_FILE, results.model_dump_json(by_alias=True, indent=2) + "\n")
-        write_whole(folder / PREDICTIONS_FILE, lambda path: write_predictions(path, results.tasks))
+        with workplace(folder) as unfinished:
+            predictions = unfinished / PREDICTIONS_FILE
+            write_predictions(predictions, results.tasks)
+            with predictions.open("rb") as written:
+                sha256 = hashlib.file_digest(written, "sha256").hexdigest()
+            results = results.model_copy(update={"predictions_sha256": sha256})
+            (unfinished / RESULTS_FILE).write_text(f"{results.model_dump_json(by_alias=True, indent=2)}\n", "utf-8")
+            for name in (RESULTS_FILE, PREDICTIONS_FILE):
+                (unfinished / name).replace(folder / name)
         for result in results.tasks:
             for name, content in result.contents.items():
                 write_whole(folder / task_folder(result) / name, content)

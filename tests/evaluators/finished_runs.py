@@ -1,5 +1,7 @@
 """Finished runs for tests of what reads them: the files that a run writes, made of given scores and answers."""
 
+import hashlib
+import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -54,6 +56,14 @@ def write(folder: Path, evaluations: Sequence[TaskResult], packages: Mapping[str
     if packages is not None:
         results.environment["packages"] = dict(packages)
     write_run(folder, results)
+    return folder
+
+
+def seal(folder: Path) -> Path:
+    """Make a run's results name its predictions as they are now, after a test changed one of the two files."""
+    file = folder / "results.json"
+    sha256 = hashlib.sha256((folder / "predictions.parquet").read_bytes()).hexdigest()
+    file.write_text(json.dumps(json.loads(file.read_text(encoding="utf-8")) | {"predictions_sha256": sha256}))
     return folder
 
 

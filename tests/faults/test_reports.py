@@ -13,6 +13,7 @@ from eyechart.evaluators.report import write_report
 from eyechart.evaluators.results.results_file import LeftOut, collect
 from eyechart.evaluators.runs.run import write_run
 from tests.evaluators.command_line import invoke
+from tests.evaluators.finished_runs import seal
 from tests.evaluators.report.conftest import PERCEPTION, Page, choice, replaced
 from tests.faults.fault import fault, rows
 
@@ -75,6 +76,7 @@ def test_missing_predictions(tmp_path):
 @fault("a run's predictions are damaged", REFUSED)
 def test_damaged_predictions(tmp_path):
     (write(tmp_path) / "predictions.parquet").write_bytes(b"PAR1 and nothing more")
+    seal(tmp_path)
     with pytest.raises(BadResultsError, match=r"predictions\.parquet: cannot be read as predictions"):
         write_report([tmp_path])
 
@@ -95,6 +97,7 @@ def test_other_types(tmp_path, column, values, reason):
     if values is not None:
         table = table.append_column(column, pyarrow.array(values))
     pyarrow.parquet.write_table(table, file)
+    seal(tmp_path)
     with pytest.raises(BadResultsError, match=rf"predictions\.parquet: {reason}"):
         write_report([tmp_path])
 

@@ -22,7 +22,7 @@ from eyechart.evaluators.results.items import PREDICTIONS_FILE
 from eyechart.evaluators.tasks import TASKS, get_task
 from eyechart.evaluators.tasks.q_bench import DATABASES
 from eyechart.hub_cards.recomputing import JUDGED, NO_PREDICTIONS, Check, Recomputing, first_few
-from tests.evaluators.finished_runs import write
+from tests.evaluators.finished_runs import seal, write
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 PERCEPTION = "q_bench/perception"
@@ -89,7 +89,7 @@ def changed(run: Path, to: Path, results: Change | None = None, rows: Change | N
     to.mkdir()
     (to / "results.json").write_text(json.dumps(content))
     parquet.write_table(pyarrow.Table.from_pylist(predictions, schema=table.schema), to / PREDICTIONS_FILE)
-    return to
+    return seal(to)
 
 
 def put(key: str, value: Any) -> Change:

@@ -17,7 +17,7 @@ from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.results.results_file import TaskResult, read_results
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators.command_line import invoke
-from tests.evaluators.finished_runs import write
+from tests.evaluators.finished_runs import seal, write
 
 # The mini release's file with answers, and that of the private split, which is made of it.
 FILES = {
@@ -182,11 +182,14 @@ def test_what_is_not_submitted(releases: Any, tmp_path: Path) -> None:
     path = run / "predictions.parquet"
     table = parquet.read_table(path)
     parquet.write_table(table.slice(2), path)
+    seal(run)
     assert "contains 180 answers, but the run has 178 for 180 items" in refused()
     failed = table.set_column(table.column_names.index("error"), "error", [["lost", *[None] * 179]])
     parquet.write_table(failed, path)
+    seal(run)
     assert "1 answers are missing" in refused()
     parquet.write_table(table, path)
+    seal(run)
     results = run / "results.json"
     results.write_text(results.read_text().replace('"is_mini": false', '"is_mini": true'))
     assert "the run used synthetic demo data" in refused()

@@ -28,7 +28,7 @@ from eyechart.metrics.scoring.judging.rounds import JudgeSettings
 from eyechart.metrics.scoring.quality.pooling import pool
 from tests.evaluators import running
 from tests.evaluators.command_line import invoke
-from tests.evaluators.finished_runs import evaluated, item, write
+from tests.evaluators.finished_runs import evaluated, item, seal, write
 
 OPTIONS = ["Good", "Fair", "Poor"]
 
@@ -379,11 +379,13 @@ def test_predictions_without_their_columns_are_refused(tmp_path: Path) -> None:
     for folder in folders:
         file = folder / "predictions.parquet"
         parquet.write_table(parquet.read_table(file).drop_columns(["correct", "label"]), file)
+        seal(folder)
     (refused,) = compare(*folders).refused
     assert "no item has a public label" in refused.reasons[0]
     table = parquet.read_table(file)
     index = table.schema.get_field_index("pass")
     parquet.write_table(table.set_column(index, "pass", pyarrow.nulls(len(table), pyarrow.string())), file)
+    seal(folder)
     with pytest.raises(BadResultsError, match="some or all rows have no pass"):
         compare(*folders)
 

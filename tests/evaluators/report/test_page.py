@@ -5,8 +5,6 @@ import math
 import re
 from base64 import b64decode, b64encode
 
-import pyarrow
-import pyarrow.parquet
 import pytest
 
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
@@ -108,14 +106,6 @@ def test_a_private_split_has_no_scores_and_no_verdicts(make_run, read_page, tmp_
     (sample,) = page.samples["samples"]
     assert "correct" not in sample
     assert page.all("figure") == [] and not (tmp_path / "run" / "report_files").exists()
-
-
-def test_numbers_as_texts_are_shown_as_texts(make_run, read_page):
-    folder = make_run(PERCEPTION)
-    table = pyarrow.parquet.read_table(folder / "predictions.parquet")
-    table = table.drop_columns("text").append_column("text", pyarrow.array(range(77_001, 77_001 + len(table))))
-    pyarrow.parquet.write_table(table, folder / "predictions.parquet")
-    assert "77001" in read_page(write_report([folder])).text
 
 
 def test_wrong_use_is_refused(make_run, tmp_path):
