@@ -199,10 +199,13 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
                     reason = f"duplicate id {example['id']!r}: row {places[example['id']]} has the same id"
                     raise BadAnnotationError(reason, path=path, row=number)
                 self._check_images(example, path, number)
+                missing = self._find_images(example, annotation, path, number)
             except BadAnnotationError as error:
                 left_out.bad(error, annotation.split)
                 continue
-            if self._find_images(example, annotation, left_out):
+            if missing is not None:
+                left_out.missing(example["id"], missing, annotation.split)
+            else:
                 examples[example["id"]], places[example["id"]] = example, number
         return list(examples.values())
 
@@ -219,21 +222,23 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
             if isinstance(image, ImageCell) and image.problem:
                 raise BadAnnotationError(image.problem, path=path, row=number)
 
-    def _find_images(self, example: dict[str, Any], annotation: Annotation, left_out: LeftOut) -> bool:
-        """Replace image names by paths, or record that the example's image is missing."""
+    def _find_images(self, example: dict[str, Any], annotation: Annotation, path: str, number: int) -> str | None:
+        """Replace image names by paths; return the name of a missing image, else None."""
         column = self._image_column
         single = not isinstance(example[column], list)
         if self.config.images == "skip":
             example[column] = None if single else []
-            return True
+            return None
         names = _as_list(example[column])
-        found = [find_image(annotation.image_folders, name) if isinstance(name, str) else name for name in names]
+        try:
+            found = [find_image(annotation.image_folders, name) if isinstance(name, str) else name for name in names]
+        except ValueError as error:
+            raise BadAnnotationError(str(error), path=path, row=number) from error
         if None in found:
             name = names[found.index(None)]
-            left_out.missing(example["id"], name if isinstance(name, str) else "no image named", annotation.split)
-            return False
+            return name if isinstance(name, str) else "no image named"
         example[column] = found[0] if single else found
-        return True
+        return None
 
 
 def _as_list(images: Any) -> Sequence[str | ImageCell | None]:

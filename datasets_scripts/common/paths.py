@@ -94,10 +94,30 @@ def is_image(name: str) -> bool:
 
 
 def find_image(folders: Sequence[str], name: str) -> str | None:
-    """Return the path of image `name` in the first of `folders` that has it, or None.
+    """Return the path of image `name`, relative or absolute, in the first of `folders` that has it, or None.
 
     Annotations are read in Unicode NFC; files whose names are stored decomposed (NFD) are found too.
+
+    Raises:
+        ValueError: Not found, and outside of one of the folders: data must not choose which other files are read.
     """
     names = dict.fromkeys((name, unicodedata.normalize("NFD", name)))
-    paths = (os.path.join(folder, spelling) for folder in folders for spelling in names)
-    return next((path for path in paths if os.path.isfile(path)), None)
+    paths = [(folder, os.path.join(folder, spelling)) for folder in folders for spelling in names]
+    for folder, path in paths:
+        if is_below(path, folder) and os.path.isfile(path):
+            return path
+    for folder, path in paths:
+        if not is_below(path, folder):
+            reason = "is outside of the folder of images, or a link that leads out of it; copy it there"
+            raise ValueError(f"image {name!r:.200} {reason}: {folder}")
+    return None
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether a path is inside a folder when the links in both are resolved."""
+    if "\0" in path:
+        return False
+    root = Path(os.path.realpath(folder))
+    # In the Hub's cache, the files of a snapshot are links to another folder of the same repository.
+    repositories = [parent for parent in root.parents if parent.name.startswith("datasets--")]
+    return Path(os.path.realpath(path)).is_relative_to(repositories[0] if repositories else root)

@@ -192,8 +192,8 @@ class OwnData(BenchmarkBuilder):
         if not isinstance(value, str):
             raise ValueError(f"an image must be bytes, base64 or a path; found {value!r:.80}")
         text = value if is_base64(value) else clean_text(value)
-        if text.startswith(("http://", "https://")):
-            raise ValueError(f"an image is the URL {text!r:.80}; download the images and use their paths")
+        if "://" in text:
+            raise ValueError(f"an image is the URL {text!r:.80}; download or unpack the images and use their paths")
         if not text:
             return None
         if is_base64(text):
@@ -226,7 +226,7 @@ class OwnData(BenchmarkBuilder):
         return example
 
     def _check_images(self, example: dict[str, Any], path: str, number: int) -> None:
-        # Paths in the user's own file may point anywhere.
+        # Unlike those of a release, paths may be absolute.
         images = example["images"] if "images" in example else [example["image"]]
         for image in images:
             if isinstance(image, ImageCell) and image.problem:

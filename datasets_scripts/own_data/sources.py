@@ -9,6 +9,7 @@ from typing import Any
 import datasets
 import pyarrow as pa
 import pyarrow.compute as pc
+from huggingface_hub import constants
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError, unknown_name
 from eyechart.datasets_scripts.common.files.image_cells import ImageCell
@@ -33,7 +34,7 @@ class OwnSource:
     split: str
     """Name of the split."""
     folders: tuple[str, ...]
-    """The folder to which image paths are relative; empty for a dataset on the Hub."""
+    """The folder that contains the images, and to which their paths are relative."""
     fingerprint: str
     """Changes with the data."""
     read: Callable[[Collection[str], Collection[str]], list[Row]]
@@ -167,8 +168,14 @@ def _of_dataset(dataset: datasets.Dataset, split: str, path: str) -> OwnSource:
                 row[name] = cell
         return list(enumerate(rows, 1))
 
-    folders = (path,) if os.path.isdir(path) else (os.path.dirname(path),) if os.path.isfile(path) else ()
-    return OwnSource(tuple(dataset.column_names), groups, split, folders, dataset._fingerprint, read)
+    return OwnSource(tuple(dataset.column_names), groups, split, (data_folder(path),), dataset._fingerprint, read)
+
+
+def data_folder(path: str) -> str:
+    """The folder of data: of a file, a folder, or a dataset on the Hub in the Hub's cache."""
+    if os.path.exists(path):
+        return path if os.path.isdir(path) else os.path.dirname(path)
+    return os.path.join(constants.HF_HUB_CACHE, f"datasets--{path.replace('/', '--')}")
 
 
 def _is_scalar(feature: Any) -> bool:
@@ -195,7 +202,7 @@ class _DatasetCell(ImageCell):
 
 
 def _image_cells(dataset: datasets.Dataset, name: str) -> list[Any]:
-    """A column's images as cells that read nothing yet, its texts unchanged."""
+    """A column's images as cells that read nothing yet; texts, and images that are only paths, as texts."""
     feature = dataset.features[name]
     inner = feature[0] if isinstance(feature, list) else getattr(feature, "feature", None)
     held = feature if inner is None else inner
@@ -205,8 +212,16 @@ def _image_cells(dataset: datasets.Dataset, name: str) -> list[Any]:
         raise BadAnnotationError(f"column {name!r} must contain images, found {feature}")
     table = dataset.select_columns([name]).with_format("arrow")
     values = table[:][name]
+    images = values if inner is None else pc.list_flatten(values)
+    has_bytes = (pc.struct_field(images, "bytes") if isinstance(held, datasets.Image) else images).is_valid()
+    paths = pc.struct_field(images, "path").to_pylist() if isinstance(held, datasets.Image) else [None] * len(images)
+    flat = zip(has_bytes.to_pylist(), paths, strict=True)
+
+    def cell(row: int, place: int | None) -> Any:
+        is_embedded, path = next(flat)
+        return _DatasetCell(table, name, row, place) if is_embedded else path
+
     if inner is None:
-        present = values.is_valid().to_pylist()
-        return [_DatasetCell(table, name, row, None) if there else None for row, there in enumerate(present)]
+        return [cell(row, None) for row in range(len(values))]
     counts = pc.list_value_length(values).to_pylist()
-    return [[_DatasetCell(table, name, row, place) for place in range(count or 0)] for row, count in enumerate(counts)]
+    return [[cell(row, place) for place in range(count or 0)] for row, count in enumerate(counts)]

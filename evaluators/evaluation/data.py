@@ -11,7 +11,7 @@ import datasets
 
 from eyechart import datasets_scripts
 from eyechart.datasets_scripts import mini
-from eyechart.datasets_scripts.common.errors import DataError, UsageError, unknown_name
+from eyechart.datasets_scripts.common.errors import BadImageError, DataError, UsageError, unknown_name
 from eyechart.datasets_scripts.common.paths import check_not_empty
 from eyechart.datasets_scripts.own_data import load_own
 from eyechart.evaluators.evaluation.options import DataRequest
@@ -22,6 +22,8 @@ from eyechart.evaluators.tasks.task import Task
 __all__ = ["DataRequest", "LoadedData", "load_data", "own_options", "undecoded_rows", "without_progress_bars"]
 
 _DEFAULT = DataRequest()
+_TABLES = ("arrow", "csv", "json", "parquet")
+"""Formats whose cells may name any file, unlike paths of a folder of images, of a loading script or of a program."""
 
 
 @dataclass(frozen=True)
@@ -202,15 +204,22 @@ class EncodedImage:
     """Index within the row if the column contains several images."""
 
     def read(self) -> Mapping[str, Any]:
-        """The encoded image as `{"bytes", "path"}`."""
-        value = self.table[self.row][self.column][0].as_py()
-        return value if self.number is None else value[self.number]
+        """The encoded image as `{"bytes", "path"}`; raises `BadImageError` for a path that a table's author wrote."""
+        encoded = self._encoded()
+        if encoded and not encoded["bytes"] and encoded["path"] and self.table.info.builder_name in _TABLES:
+            reason = "a table may not choose which files are read; embed the images, or load it with load_own"
+            raise BadImageError(reason, path=encoded["path"], row=self.row + 1)
+        return encoded
 
     @property
     def path(self) -> str | None:
         """The path of the image in the dataset; None if images were not loaded."""
-        encoded = self.read()
+        encoded = self._encoded()
         return None if encoded is None else encoded["path"]
+
+    def _encoded(self) -> Any:
+        value = self.table[self.row][self.column][0].as_py()
+        return value if self.number is None else value[self.number]
 
 
 def undecoded_rows(dataset: datasets.Dataset, limit: int | None = None) -> list[Row]:

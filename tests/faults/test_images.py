@@ -1,18 +1,32 @@
 """Images: files that are not images, or that must not be opened."""
 
 import io
+import json
 import os
+import re
+import shutil
 import warnings
 from pathlib import Path
 
+import datasets
+import pyarrow
 import pytest
 from PIL import EpsImagePlugin, Image
+from pyarrow import parquet
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, BadImageError, MissingFileError
+from eyechart import datasets_scripts
+from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts.common.errors import (
+    BadAnnotationError,
+    BadImageError,
+    MissingFileError,
+    MissingImagesError,
+)
 from eyechart.datasets_scripts.common.files.readers import read_json_rows
 from eyechart.datasets_scripts.common.fingerprint import folder_fingerprint
 from eyechart.datasets_scripts.common.images import encoded_image, open_image
 from eyechart.datasets_scripts.own_data import load_own
+from eyechart.evaluators.evaluation.data import undecoded_rows
 from tests.datasets_scripts.common.test_open_image import encoded, noise, png_header
 from tests.faults.fault import fault, rows
 
@@ -137,3 +151,91 @@ def test_data_files(tmp_path):
     (tmp_path / "a.json").symlink_to("/dev/zero")
     with pytest.raises(BadAnnotationError, match=r"a\.json: cannot be read: it is a folder, a pipe or a device"):
         read_json_rows(str(tmp_path / "a.json"))
+
+
+STRUCT = pyarrow.struct([("bytes", pyarrow.binary()), ("path", pyarrow.string())])
+FEATURES = datasets.Features({"image": datasets.Image(), "quality": datasets.Value("float64")})
+
+
+def own_files(folder, names):
+    """JSON Lines, CSV and Parquet of these images, below a folder with an image and links to files elsewhere."""
+    (folder / "data" / "photos").mkdir(parents=True)
+    for path in (folder / "secret.png", folder / "data" / "photos" / "1.png"):
+        path.write_bytes(encoded(noise(), "PNG"))
+    (folder / "data" / "link.png").symlink_to("../secret.png")
+    (folder / "data" / "up").symlink_to(folder)
+    (folder / "data" / "inside.png").symlink_to("photos/1.png")
+    names = [name.format(folder=folder) for name in names]
+    lines = [json.dumps({"image": name, "quality": 1}) for name in names]
+    (folder / "data" / "a.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    (folder / "data" / "a.csv").write_text("image,quality\n" + "".join(f"{name},1\n" for name in names))
+    table = pyarrow.table({"image": pyarrow.array([{"bytes": None, "path": name} for name in names], STRUCT)})
+    table = table.append_column("quality", [[1.0] * len(names)])
+    parquet.write_table(table.replace_schema_metadata(FEATURES.arrow_schema.metadata), folder / "data" / "a.parquet")
+    return [folder / "data" / f"a.{suffix}" for suffix in ("jsonl", "csv", "parquet")]
+
+
+@pytest.mark.parametrize(
+    "name",
+    rows(
+        "the error names row and path, and nothing is read; --skip-bad leaves the row out",
+        ("a path in data leads to the folder above", "../secret.png"),
+        ("a path in data leads out of the folder after leading into it", "photos/../../secret.png"),
+        ("an absolute path in data is outside of its folder", "{folder}/secret.png"),
+        ("an absolute path in data is that of a device", "/dev/zero"),
+        ("a path in data is a link to a file outside of its folder", "link.png"),
+        ("a path in data leads through a link to a folder outside", "up/secret.png"),
+        ("a path in data contains a NUL character", "photos/1.png\0"),
+        ("a path in data is a file:// address", "file://{folder}/secret.png"),
+        ("a path in data is a chain of file systems", "zip://secret.png::{folder}/secret.zip"),
+        ("a path in data is a web address", "https://example.com/secret.png"),
+    ),
+)
+def test_paths_outside_of_the_folder(name, tmp_path):
+    for path in own_files(tmp_path, [name, "photos/1.png"]):
+        with pytest.raises(BadAnnotationError) as caught:
+            load_own(path, "quality")
+        assert caught.value.path == str(path) and repr(name.format(folder=tmp_path))[:40] in str(caught.value)
+        assert caught.value.row == (2 if path.suffix == ".csv" else 1)
+        assert load_own(path, "quality", skip_bad=True)["id"][:] == ["2"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    rows(
+        "it is a missing image; nothing is read",
+        ("a path in data begins with ~", "~/secret.png"),
+        ("a path in data leads out of its folder with Windows separators", "..\\secret.png"),
+    ),
+)
+def test_paths_that_only_other_systems_follow(name, tmp_path):
+    for path in own_files(tmp_path, [name]):
+        with pytest.raises(MissingImagesError, match=f"test 1: {re.escape(name)}"):
+            load_own(path, "quality")
+
+
+@fault("data are in a linked folder, with absolute paths and links inside it", "the images are read")
+def test_paths_inside_of_the_folder(tmp_path):
+    own_files(tmp_path, ["photos/1.png", "inside.png", "{folder}/data/photos/1.png", "photos/../photos/1.png"])
+    (tmp_path / "linked").symlink_to("data")
+    for suffix in ("jsonl", "csv", "parquet"):
+        images = load_own(tmp_path / "linked" / f"a.{suffix}", "quality")["image"]
+        assert [image.tobytes() for image in images] == [noise().tobytes()] * 4
+
+
+@fault("an image of a release is a link to a file outside of its folder", "the error names row and path")
+def test_a_link_in_a_release(tmp_path):
+    release = shutil.copytree(mini.release("kadis700k"), tmp_path / "release")
+    image = next(release.rglob("*.png"))
+    image.rename(tmp_path / "secret.png")
+    image.symlink_to(tmp_path / "secret.png")
+    with pytest.raises(BadAnnotationError, match=rf"row \d+: image '{image.name}' is outside"):
+        datasets_scripts.load_dataset("kadis700k", data_dir=release)
+
+
+@fault("a table that `datasets` loaded has the path of an image and not its bytes", "the error names row and path")
+def test_a_path_in_a_loaded_table(tmp_path):
+    *_, path = own_files(tmp_path, ["{folder}/secret.png"])
+    (row,) = undecoded_rows(datasets.load_dataset("parquet", data_files=str(path), split="train"))
+    with pytest.raises(BadImageError, match=r"secret\.png, row 1: a table may not choose which files are read"):
+        row["image"].read()
