@@ -170,8 +170,9 @@ def _split(response: Response) -> Response:
     split = split_reasoning(text)
     parts = (_whole_characters(response.reasoning or ""), split.reasoning)
     reasoning = "\n".join(part for part in parts if part) or None
-    answer = split.answer.strip() if reasoning else text
-    ends_in_reasoning = reasoning is not None and not answer and response.finish_reason != CONTENT_FILTER
+    answer = split.answer.strip() if reasoning or split.answer != text else text
+    has_reasoning = reasoning is not None or not split.is_finished
+    ends_in_reasoning = has_reasoning and not answer and response.finish_reason != CONTENT_FILTER
     return replace(
         response,
         text=answer,

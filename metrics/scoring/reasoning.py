@@ -1,9 +1,10 @@
 r"""Splitting a reply into the model's reasoning and its answer.
 
-Reasoning is in blocks: `<think>...</think>` (also `thinking`, `thought`, `reasoning`, `seed:think`), `[THINK]...` of
-Mistral, `◁think▷...` of Kimi, and the Harmony channels of gpt-oss, of which only `final` is the answer. A tag that the
-answer quotes as code (`` `<think>` ``) does not open a block. A block that is not closed was cut off: all of it is
-reasoning, and it contains no answer.
+Reasoning is in blocks between marks. Most marks are names in brackets with a word for reasoning, such as `<think>`,
+`</seed:think>`, `[THINK]`, `◁think▷`, `<inner_monologue>` and `<|end_of_thought|>`; `_BLOCKS` has the others, from
+chat templates and from the reasoning parsers of vLLM and SGLang. The answer follows the last block; if nothing does, it
+precedes it. A mark that the answer quotes as code (`` `<think>` ``) does not open a block. A block that is not closed
+was cut off: all of it is reasoning, and it contains no answer.
 """
 
 import re
@@ -18,16 +19,48 @@ reports, or stopped by the server's content filter, which counts as a refusal.""
 STOPPED_EARLY = (LENGTH, CONTENT_FILTER)
 """The finish reasons of replies that were stopped before their end."""
 
-_NAMES = r"(?:think|thinking|thought|reasoning|seed:think)"
-_TAG = re.compile(
-    rf"(?P<close></{_NAMES}>|\[/THINK\]|◁/think▷)|<{_NAMES}>|\[THINK\]|◁think▷",
-    re.IGNORECASE,
+_WORDS = (
+    "thinking|think|thoughts?|reasoning|reason|reflection|analysis|scratchpad|monologue|rationale|deliberation|思考|"
+    "(?<![a-z])(?:cot|plan|planning)"
 )
-_TAG_OR_CODE = re.compile(rf"(?P<code>```.*?```|`[^`\n]*`)|{_TAG.pattern}", re.IGNORECASE | re.DOTALL)
-_OPEN_AT_END = re.compile(rf"(?:<{_NAMES}>|\[THINK\]|◁think▷)\s*\Z", re.IGNORECASE)
-_CHANNEL_MARK = re.compile(r"<\|(?:channel|message|end|return|call|start)\|>")
-_CHANNEL = re.compile(r"<\|channel\|>(?P<name>\w+)[^<]{0,64}<\|message\|>")
-_CHANNEL_END = re.compile(r"<\|(?:end|return|call|start)\|>")
+_NAME = rf"(?P<name>[\w:▁-]{{0,24}}?(?P<word>{_WORDS})(?:[_:▁-][\w:▁-]{{0,24}})?)"
+# In square brackets, other names are headings, and one before a parenthesis is a link.
+_BEGIN = r"(?:<[|\uff5c/]{0,2}|\[(?:/|(?=think(?:ing)?\](?!\()))|◁/?)"
+_TAG = rf"{_BEGIN}{_NAME}(?:\s[^<>]{{0,99}})?(?:[|\uff5c]?>|\]|▷|▶)"
+_BLOCKS = {
+    # Gemma 4, MedGemma, Apertus, Kimi K3, Apriel, Harmony without its tokens.
+    "gemma": (r"<\|channel>(?:thought\b)?", r"<channel\|>"),
+    "medgemma": (r"<unused94>(?:thought\b)?", "</?unused95>"),
+    "apertus": (r"<\|inner_prefix\|>", r"<\|inner_suffix\|>"),
+    "kimi": (r"<\|open\|>think<\|sep\|>", r"<\|close\|>think<\|sep\|>"),
+    "apriel": (r"\A\s*Here are my reasoning steps:", r"\[BEGIN FINAL RESPONSE\]"),
+    "bare_harmony": (r"(?-i:\Aanalysis(?=[A-Z]))", "(?-i:assistantfinal)"),
+    # The end marks of these are ordinary text elsewhere: Harmony, Inkling, Granite, Open WebUI.
+    "harmony": (r"<\|channel\|>(?!\s*final)[^<]{0,64}(?:<\|message\|>)?", r"<\|(?:end|return|call|start)\|>"),
+    "inkling": (r"<\|content_thinking\|>", r"<\|end_message\|>"),
+    "granite": (r"\A\s*Here(?:'s| is) my thought process:", "Here(?:'s| is) my response:"),
+    "details": (r"<details\s[^<>]{0,99}reasoning[^<>]{0,99}>", "</details>"),
+}
+_ENDS_OWN_BLOCK = ("harmony", "inkling", "granite", "details")
+# Marks that begin an answer, and so end any block.
+_ANSWER = (
+    r"<\|channel\|>\s*final[^<]{0,64}(?:<\|message\|>)?|<\|begin_of_(?:solution|answer)\|>|"
+    r"<\|(?:start_(?:response|text)|content_text)\|>|<\|open\|>response<\|sep\|>"
+)
+_MARKS = "|".join(
+    [
+        *(f"(?P<{name}>{begin})|(?P<end_{name}>{end})" for name, (begin, end) in _BLOCKS.items()),
+        f"(?P<end_any>{_ANSWER})",
+        f"(?P<tag>{_TAG})",
+    ]
+)
+_MARK = re.compile(rf"(?=<[^<\s]|[\[◁HA])(?:{_MARKS})", re.IGNORECASE)
+_MARK_OR_CODE = re.compile(
+    rf"(?=<[^<\s]|[\[◁HA`])(?:(?P<code>```.*?```|`[^`\n]*`)|{_MARKS})", re.IGNORECASE | re.DOTALL
+)
+_END_NAME = re.compile(r"(?<![^\W_])(?:end|close|stop)(?![^\W_])", re.IGNORECASE)
+_LETTER = re.compile(r"[^\W_]")
+_LEFTOVER = re.compile(r"<\|\w{1,32}\|>(?:assistant)?|\[END FINAL RESPONSE\]|<\|close\|>response<\|sep\|>")
 
 
 @dataclass(frozen=True)
@@ -35,8 +68,8 @@ class SplitReply:
     """The two parts of a reply.
 
     Attributes:
-        answer: The text outside reasoning blocks.
-        reasoning: The text of the reasoning blocks, without their tags; "" if missing.
+        answer: The text after the last reasoning block, or before the only one.
+        reasoning: The rest, without the marks; "" if missing.
         is_finished: Whether every block was closed.
     """
 
@@ -48,8 +81,8 @@ class SplitReply:
 def split_reasoning(text: str) -> SplitReply:
     """Split a reply's reasoning from its answer.
 
-    A closing tag without an opening tag closes a block that the prompt opened, so everything before it is reasoning.
-    Blocks may be nested.
+    An end mark without a block ends one that the prompt opened, so everything before it is reasoning. Within a block,
+    blocks with other names end by themselves.
 
     Args:
         text: Any string.
@@ -62,52 +95,65 @@ def split_reasoning(text: str) -> SplitReply:
         >>> split_reasoning("<think>Option B looks")
         SplitReply(answer='', reasoning='Option B looks', is_finished=False)
     """
-    if "<|channel|>" in text:
-        return _split_channels(text)
-    if "<" not in text and "◁" not in text and "[" not in text:
-        return SplitReply(text)
-    answer: list[str] = []
-    reasoning: list[str] = []
-    start = position = nested = block_end = 0
-    is_inside = seen_close = False
-    while found := (_TAG if is_inside else _TAG_OR_CODE).search(text, position):
+    length = len(text.strip())
+    # Texts, and whether each is reasoning.
+    parts: list[tuple[str, bool]] = []
+    # The names of the open blocks; and how often the name of an open block was opened again.
+    opened: list[str] = []
+    again = start = position = 0
+    was_ended = False
+    while found := (_MARK if opened else _MARK_OR_CODE).search(text, position):
         position = found.end()
-        if not is_inside and found["code"]:
+        if found.lastgroup == "code":
             # If the entire reply is one code block, it is not a quotation.
-            position = found.start() + 1 if found["code"] == text.strip() else position
+            position = found.start() + 1 if len(found[0]) == length else position
             continue
-        part, start = text[start : found.start()], position
-        if found["close"] is None:
-            (reasoning if is_inside else answer).append(part)
-            nested = nested + 1 if is_inside else 0
-            is_inside = True
+        block, is_end = _read(found)
+        if is_end and block in _ENDS_OWN_BLOCK and block not in opened:
             continue
-        if is_inside:
-            reasoning.append(part)
-            block_end, is_inside = len(answer), False
-        elif nested:
-            # The previous closing tag was that of an inner block, so the text since then is reasoning too.
-            reasoning += [*answer[block_end:], part]
-            del answer[block_end:]
-            nested -= 1
-        elif not seen_close:
-            reasoning, answer = [*answer, *reasoning, part], []
+        is_inside = bool(opened)
+        if is_end and not opened:
+            is_inside = again > 0 or not was_ended
+            again -= again > 0
+        parts.append((text[start : found.start()], is_inside))
+        start = position
+        if is_end:
+            opened = opened[: opened.index(block)] if block in opened else []
+            was_ended |= not opened
+        elif block in opened:
+            again += 1
         else:
-            answer.append(part)
-        seen_close = True
-    (reasoning if is_inside else answer).append(text[start:])
-    return SplitReply("".join(answer), "".join(reasoning).strip(), not is_inside and not nested)
+            opened.append(block)
+    if not start:
+        return SplitReply(text)
+    parts.append((text[start:], bool(opened)))
+    parts = [(_LEFTOVER.sub("", part), is_inside) for part, is_inside in parts]
+    outside = [index for index, (_, is_inside) in enumerate(parts) if not is_inside]
+    # Decoration, such as `**` around the whole reply, is no answer if there are letters elsewhere.
+    last = max(outside, key=lambda index: (bool(_LETTER.search(parts[index][0])), index), default=None)
+    answer = "" if last is None else parts.pop(last)[0]
+    return SplitReply(answer, "".join(part for part, _ in parts).strip(), not opened and not again)
+
+
+def _read(found: re.Match[str]) -> tuple[str, bool]:
+    """The name of a mark's block, and whether the mark ends it."""
+    kind = str(found.lastgroup)
+    if kind == "tag":
+        return found["word"].lower(), "/" in found[0][:3] or _END_NAME.search(found["name"]) is not None
+    return kind.removeprefix("end_"), kind.startswith("end_")
 
 
 def opens_reasoning(prompt: str) -> bool:
-    """Whether a prompt ends with a tag that opens reasoning, so that its reply begins inside a reasoning block.
+    """Whether a prompt ends with a mark that opens reasoning, so that its reply begins inside a reasoning block.
 
     Examples:
         >>> opens_reasoning("assistant: <think> "), opens_reasoning("<think></think>")
         (True, False)
     """
-    # A prompt may be long, but a tag is short.
-    return _OPEN_AT_END.search(prompt[-64:]) is not None
+    # A prompt may be long, but a mark is short.
+    line = prompt[-256:].rstrip().rpartition("\n")[2]
+    *_, last = (None, *_MARK.finditer(line))
+    return last is not None and last.end() == len(line) and not _read(last)[1]
 
 
 def reasoning_marks(tokens: Iterable[str]) -> set[str]:
@@ -117,29 +163,10 @@ def reasoning_marks(tokens: Iterable[str]) -> set[str]:
         >>> sorted(reasoning_marks(["[THINK]", "<|im_end|>", "<|end|>"]))
         ['[THINK]']
         >>> sorted(reasoning_marks(["<|channel|>", "<|end|>", "<pad>"]))
-        ['<|channel|>', '<|end|>']
+        ['<|channel|>', '<|end|>', '<|message|>']
     """
-    found = set(tokens)
+    marks = {token: _read(found) for token in tokens if (found := _MARK.fullmatch(token))}
+    begun = {block for block, is_end in marks.values() if not is_end}
     # Without Harmony channels, `<|end|>` only ends a text.
-    marks = (_TAG, _CHANNEL_MARK) if "<|channel|>" in found else (_TAG,)
-    return {token for token in found if any(mark.fullmatch(token) for mark in marks)}
-
-
-def _split_channels(text: str) -> SplitReply:
-    """Split Harmony channels: `final` is the answer, and any other channel without an end mark is unfinished."""
-    first = _CHANNEL.search(text)
-    if first is None:
-        return SplitReply("", text, False)
-    answer, is_finished = [text[: first.start()]], True
-    reasoning: list[str] = []
-    found: re.Match[str] | None = first
-    while found:
-        end = _CHANNEL_END.search(text, found.end())
-        content = text[found.end() : end.start() if end else len(text)]
-        is_final = found["name"].lower() == "final"
-        (answer if is_final else reasoning).append(content)
-        is_finished = is_final or end is not None
-        found = _CHANNEL.search(text, end.end()) if end else None
-    return SplitReply(
-        re.sub(r"<\|\w+\|>(?:assistant)?", "", "".join(answer)), "\n".join(reasoning).strip(), is_finished
-    )
+    kept = {token for token, (block, _) in marks.items() if block in begun or block not in _ENDS_OWN_BLOCK}
+    return kept | ({"<|message|>"} if "harmony" in begun else set())

@@ -12,7 +12,7 @@ CASES = [
     ("<think>A or B?</think>C", "C", "A or B?", True),
     ("<THINKING>A or B?</THINKING>\n\nC", "\n\nC", "A or B?", True),
     ("<think>\n\n</think>\n\nC", "\n\nC", "", True),
-    ("<thought>a</thought> <reasoning>b</reasoning> C", "  C", "ab", True),
+    ("<thought>a</thought> <reasoning>b</reasoning> C", " C", "a b", True),
     ("<seed:think>Dark?</seed:think>B", "B", "Dark?", True),
     ("[THINK]Dark?[/THINK]B", "B", "Dark?", True),
     ("◁think▷Dark?◁/think▷B", "B", "Dark?", True),
@@ -20,7 +20,7 @@ CASES = [
     ("A or B? Hmm.</think>C", "C", "A or B? Hmm.", True),
     # Blocks within blocks, and tags without their others.
     ("<think>A <think>or B</think> or C</think> D", " D", "A or B or C", True),
-    ("<think>a</think>B<think>c</think>D", "BD", "ac", True),
+    ("<think>a</think>B<think>c</think>D", "D", "aBc", True),
     ("<think>a <think>b</think> C", " C", "a b", False),
     ("C</think></think>", "", "C", True),
     # Cut off.
@@ -32,10 +32,29 @@ CASES = [
     ("The tag `<think>` is B", "The tag `<think>` is B", "", True),
     ("```\n<think>\n```\nB", "```\n<think>\n```\nB", "", True),
     ("`</think>` closes. B", "`</think>` closes. B", "", True),
-    ("`<think>A</think>C`", "`C`", "A", True),
+    ("`<think>A</think>C`", "C`", "`A", True),
     ("Write `<think>A</think>`. C", "Write `<think>A</think>`. C", "", True),
-    ("```\n<think>A</think>C\n```", "```\nC\n```", "A", True),
+    ("```\n<think>A</think>C\n```", "C\n```", "```\nA", True),
     ("<think>`</think>C", "C", "`", True),
+    # Text before a block, and blocks within others.
+    ("B <reflection>or A?</reflection>\n", "B ", "or A?", True),
+    ("A? <reflection>or B?</reflection> B", " B", "A? or B?", True),
+    ("<thinking>A <reflection>or B</reflection> or C</thinking> D", " D", "A or B or C", True),
+    ("<thinking>A <reflection>or B</reflection> or C", "", "A or B or C", False),
+    ("<think>a</thinking>B", "B", "a", True),
+    # Other names in brackets.
+    (
+        "A [reasonable] <reasonable> [Analysis] <plane> [think](x)",
+        "A [reasonable] <reasonable> [Analysis] <plane> [think](x)",
+        "",
+        True,
+    ),
+    (
+        "<details>A</details> Here is my response: B <|end|>",
+        "<details>A</details> Here is my response: B <|end|>",
+        "",
+        True,
+    ),
     # Harmony.
     (
         "<|channel|>analysis<|message|>A?<|end|><|start|>assistant<|channel|>final<|message|>B<|return|>",
@@ -45,7 +64,7 @@ CASES = [
     ),
     ("<|channel|>analysis<|message|>A?<|end|><|start|>assistant<|channel|>final<|message|>B", "B", "A?", True),
     ("<|channel|>analysis<|message|>The answer is B", "", "The answer is B", False),
-    ("<|channel|>analysis", "", "<|channel|>analysis", False),
+    ("<|channel|>analysis", "", "", False),
 ]
 
 
