@@ -2,7 +2,7 @@
 
 import hashlib
 import runpy
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,12 @@ from eyechart.evaluators.requests.values import brief
 from eyechart.evaluators.tasks.prompts import VLMEVALKIT, prompt_function, template_pieces, vlmevalkit_prompt
 from eyechart.evaluators.tasks.task import Task, TaskData
 
-_LABELS = ("answer", "refusal", "quality", "first_quality", "second_quality", "winner", "description")
+_LABELS = {
+    "multiple choice": ("answer", "refusal"),
+    "quality": ("quality", "released_score"),
+    "pairs": ("first_quality", "second_quality", "first_released_score", "second_released_score", "winner"),
+    "description": ("description",),
+}
 TASK_FILES = (".yaml", ".yml", ".py")
 
 
@@ -96,12 +101,15 @@ def _resolve(task: Task, folder: Path) -> Task:
 
 
 def _checked(ask: PromptFunction, task: Task) -> PromptFunction:
-    """The prompt function with errors that name the task: it is wrong for all rows, so none may be left out."""
+    """The prompt function without labels; its errors name the task: it is wrong for all rows, so none is left out."""
+    labels = _label_names(task.data.columns, task.protocol.kind)
 
     def prompt(row: Row) -> Prompt:
         try:
-            parts = ask(row)
+            parts = ask({name: value for name, value in row.items() if name not in labels})
         except KeyError as error:
+            if error.args[0] in labels:
+                raise _shows_label(error.args[0]) from error
             raise UsageError(f"the prompt of {task.name}: {missing_column(str(error.args[0]), row)}") from error
         except Exception as error:
             where = f"the prompt of {task.name} fails on row {row.get('id')!r}"
@@ -158,8 +166,8 @@ def _from_yaml(path: Path) -> Task:
 def _check_prompt(file: _File, protocol: type[Protocol]) -> None:
     """Refuse a prompt, cluster or groups that do not fit the protocol."""
     shown, blind = ({name for _, name in template_pieces(text) if name} for text in (file.prompt, file.blind_prompt))
-    if labels := [name for name in _LABELS if name in shown | blind]:
-        raise UsageError(f"prompt: {{{labels[0]}}} would show the label to the model; leave it out")
+    if labels := sorted(_label_names(file.columns, protocol.kind) & (shown | blind)):
+        raise _shows_label(labels[0])
     images = {"image", "images"}
     if file.blind_prompt and (images & blind or "options" not in blind):
         raise UsageError("blind_prompt: must contain {options}, and neither {image} nor {images}")
@@ -173,6 +181,24 @@ def _check_prompt(file: _File, protocol: type[Protocol]) -> None:
         raise UsageError(f"cluster: intervals of {file.protocol} already allow for shared images; leave cluster out")
     if file.groups and protocol.kind == "pairs":
         raise UsageError(f"groups: {file.protocol} is broken down only by the column 'pool'; leave groups out")
+
+
+def _label_names(columns: Mapping[str, Any], kind: str) -> set[str]:
+    """The names under which a row has its label: those of labels, and other names of the label's column."""
+
+    def data_columns(role: str) -> set[str]:
+        value = columns.get(role, role)
+        value = value.get("column", role) if isinstance(value, Mapping) else value
+        return {value} if isinstance(value, str) else set(value)
+
+    label_columns = {column for label in _LABELS[kind] for column in data_columns(label)}
+    # One of the options may be the right answer, and it is shown as one of them.
+    others = {role for role in columns if role != "options" and data_columns(role) & label_columns}
+    return others.union(label_columns - columns.keys(), *_LABELS.values())
+
+
+def _shows_label(name: str) -> UsageError:
+    return UsageError(f"prompt: {{{name}}} would show the label to the model; leave it out")
 
 
 def _word_pair(text: str) -> WordPair:

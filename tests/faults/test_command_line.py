@@ -1,23 +1,29 @@
 """Command line: invalid, empty and untrusted arguments and files, its environment, and text on the terminal."""
 
 import io
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 
 import pytest
+import yaml
 from rich.console import Console
 
 from eyechart.datasets_scripts import load_dataset
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators import evaluator, tiny_vlm
+from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.report import write_report
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import FailedTask
 from eyechart.evaluators.runs.console import print_line
 from eyechart.evaluators.runs.screen import print_screen
 from eyechart.hub_cards.model_card.publication import merged_card
+from tests.datasets_scripts.common.test_open_image import encoded, noise
 from tests.evaluators.command_line import invoke
 from tests.evaluators.finished_runs import ACCURACY, evaluated, item, write
 from tests.faults.fault import fault, rows
@@ -103,6 +109,36 @@ def test_arguments(arguments, message):
 def test_task_files(tmp_path, text, message):
     (tmp_path / "own.yaml").write_text(f"{TASK}{text}\n", encoding="latin-1")
     refused(invoke("tasks", tmp_path / "own.yaml"), message)
+
+
+@pytest.mark.parametrize(
+    ("columns", "prompt"),
+    rows(
+        "nothing is asked; the message names the field",
+        ("a prompt shows the label", "{}", "{answer}"),
+        ("a prompt shows the label's column", "{answer: gold}", "{gold}"),
+        ("a prompt shows the label's column through a group", "{answer: gold, correct: gold}", "{correct}"),
+        (
+            "a prompt shows a label that is a number",
+            "{answer: {column: number, base: 0}, correct: number}",
+            "{correct}",
+        ),
+        ("a prompt shows the label as the question's hint", "{answer: gold, hint: gold}", "{hint}"),
+        ("a prompt shows the first letter of the label", "{answer: gold}", "{answer[0]}"),
+        ("a prompt converts the label", "{answer: gold}", "{answer!r}"),
+        ("a prompt formats a column by the label", "{answer: gold}", "{question:{answer}}"),
+    ),
+)
+def test_prompts_that_show_the_label(tmp_path, columns, prompt):
+    (tmp_path / "1.png").write_bytes(encoded(noise(), "PNG"))
+    row = {"images": ["1.png"], "question": "?", "options": ["a", "b"], "answer": "A", "gold": "A", "number": 0}
+    (tmp_path / "own.jsonl").write_text(json.dumps(row))
+    task = {"name": "own", "protocol": "multiple_choice", "data": {"path": "own.jsonl"}}
+    task |= {"columns": yaml.safe_load(columns), "prompt": "{images}{options}" + prompt}
+    (tmp_path / "own.yaml").write_text(yaml.safe_dump(task))
+    with pytest.raises(UsageError, match=re.escape(prompt.strip("{}"))):
+        own = evaluator(str(tmp_path / "own.yaml"))
+        own.run(FunctionBackend(lambda messages: pytest.fail("asked")), load_data(own.definition))
 
 
 @pytest.mark.parametrize(

@@ -223,6 +223,7 @@ TASK = Task(name="mine", data=DATA, protocol=MultipleChoice(prompts={"default": 
     [
         ("(IMAGE, row", "(row", r"the prompt of mine returns 'Which colour is 0\?'; expected a tuple"),
         ('row["question"]', "None", r"returns \(<ImagePlace\.IMAGE: 'image'>, None\); expected a tuple of strings"),
+        ('["question"]', '["answer"]', r"\{answer\} would show the label"),
         ('["question"]', '["qestion"]', "the prompt of mine: missing column 'qestion'; did you mean 'question'"),
         ("(IMAGE, row", "(IMAGE, 1 / 0, row", r"the prompt of mine fails on row '1': ZeroDivisionError: division by"),
     ],
