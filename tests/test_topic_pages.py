@@ -7,7 +7,6 @@ import pytest
 
 from eyechart.evaluators.backends.endpoint.backend import FIRST_FAILURES
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.backends.endpoint.serving import START_TIMEOUT
 from eyechart.evaluators.backends.local.loading import DUAL_ENCODERS
 from eyechart.evaluators.protocols.protocol import REASONING_LENGTH
 from eyechart.evaluators.tasks import get_task
@@ -71,7 +70,7 @@ def test_defaults_of_servers():
         f"`--model-arg timeout`, {options.timeout:.0f} s" in text
         and f"at once, {options.concurrency} by default" in text
     )
-    assert f"waits at most {START_TIMEOUT:,.0f} s" in text
+    assert f"waits at most {options.serve_timeout:,.0f} s" in text
 
 
 def test_defaults_of_the_engine():

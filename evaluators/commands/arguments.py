@@ -101,11 +101,12 @@ def complete_task(incomplete: str) -> list[str]:
 def known_arguments(option: str) -> dict[str, tuple[type, str]]:
     """What `--model-arg` or `--judge-arg` takes: by name, the dataclass and the field that it fills."""
     names: dict[type, tuple[str, ...]]
+    server: tuple[str, ...]
     if option == "--model-arg":
         from eyechart.evaluators.backends.local.loading import LoadOptions
 
         loading = ("revision", "adapter", "chat_template", "processor", "device_map", "attention", "trust_remote_code")
-        server = ("served_name", "timeout", "max_retries", "top_logprobs", "extra_body")
+        server = ("served_name", "timeout", "max_retries", "top_logprobs", "extra_body", "serve_timeout")
         names = {LoadOptions: loading, EndpointOptions: server, Sampling: ("top_p", "seed")}
     else:
         from eyechart.evaluators.judging import JudgeOptions

@@ -11,8 +11,7 @@ from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
 from eyechart.datasets_scripts.common.whole import write_whole, writing
 from eyechart.evaluators.commands.arguments import split_pairs
 from eyechart.evaluators.evaluation.options import Texts, cli_option
-from eyechart.evaluators.requests.values import printable
-from eyechart.evaluators.runs.console import say
+from eyechart.evaluators.runs.console import say, shown
 
 _DATASET_REPO_HELP = """Benchmark repository of a dataset, made with `eyechart export --benchmark`; results on that
 dataset also go into .eval_results. Repeatable."""
@@ -52,7 +51,7 @@ def publish(
     files, revision = _files(model_repo, card)
     changed, missing = changes(published, model_repo, files), gaps(published)
     for change in changed:
-        print(printable(change.diff()), end="")
+        print(shown(change.diff()), end="")
     for line in missing:
         say(line)
     if not changed:

@@ -22,6 +22,7 @@ from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.commands.running import announce, check_server, result_folders, run_models
 from eyechart.evaluators.evaluation.options import DataRequest, RunOptions, Texts, cli_option, scoring_option
 from eyechart.evaluators.requests.types import Backend
+from eyechart.evaluators.requests.values import brief
 from eyechart.evaluators.runs.console import console, print_line
 
 if TYPE_CHECKING:
@@ -140,6 +141,8 @@ class ModelOptions:
         if server is not None:
             reason = "is for a server that is already running, but --serve starts a new one; leave one out"
             _refuse({"--base-url": self.base_url, **_named(asking, "served_name")}, reason)
+        else:
+            _refuse(_named(asking, "serve_timeout"), "has no effect without --serve; leave it out")
         here = {"--device": self.device, "--dtype": self.dtype, "--batch-size": self.batch_size, **_named(loading)}
         _refuse(here, "has no effect on a server; set it when the server is started")
         if self.model is None:
@@ -225,8 +228,14 @@ def run(
             return resolve_backend(model, endpoint=options)
         from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 
-        print_line(console(stderr=True), f"starting {server.program}; log: {server.log}")
-        return OpenAIBackend(str(model), server.start(options), server)
+        messages = console(stderr=True)
+        print_line(messages, f"starting {server.program}; log: {server.log}")
+        started = server.start(options)
+        # llama.cpp lists a file's name without its folder.
+        if os.path.basename(str(started.served_name)) != os.path.basename(str(model)):
+            text = f"warning: {server.program} serves {brief(started.served_name)}, not {brief(model)}; it is asked for"
+            print_line(messages, f"{text} {brief(started.served_name)}", "yellow")
+        return OpenAIBackend(str(model), started, server)
 
     def check(model: str | None, store: "ResponseStore | None") -> None:
         if not isinstance(options, EndpointOptions):

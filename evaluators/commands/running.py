@@ -15,6 +15,7 @@ import typer
 
 from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.datasets_scripts.common.whole import writing
+from eyechart.evaluators.requests.values import brief
 from eyechart.evaluators.runs.console import console, print_line
 
 if TYPE_CHECKING:
@@ -117,14 +118,21 @@ def check_server(
 ) -> None:
     """Check that a server serves a model; one that cannot be used may still have stored answers."""
     from eyechart.evaluators.backends.endpoint.client import ChatClient
+    from eyechart.evaluators.results.finished_runs import is_served_name
 
     client = ChatClient(model, endpoint, key=key)
     try:
-        list(client.map(ChatClient.check_model, [client]))
+        (names,) = client.map(ChatClient.check_model, [client])
     except ModelError as error:
         if store is None or model not in [stored.name for stored in store.models()]:
             raise
         print_line(console(stderr=True), f"warning: {error} Only stored answers can be used.", "yellow")
+        return
+    expected = (model, endpoint.served_name or model)
+    if names and not any(is_served_name(asked, name) for asked in expected for name in names):
+        listed = brief(names[0]) if len(names) == 1 else f"{len(names):,} others, such as {brief(names[0])}"
+        text = f"warning: {client.base_url} lists {listed}, but not {brief(model)}; another model may answer"
+        print_line(console(stderr=True), text, "yellow")
 
 
 def _make_folder(folder: Path) -> None:

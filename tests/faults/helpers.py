@@ -1,5 +1,6 @@
 """What several families need: a full disk, killed processes, answers of servers, and checks of errors."""
 
+import json
 import re
 import resource
 import subprocess
@@ -7,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from werkzeug import Response
 
@@ -60,6 +62,12 @@ def writing(kind: str, target: Path) -> Iterator[subprocess.Popen[str]]:
             yield child
         finally:
             child.kill()
+
+
+def hostile(folder: Path, **plan: Any) -> str:
+    """The command of a server that prints and answers what the plan says (`hostile_server.py`)."""
+    (folder / "plan.json").write_text(json.dumps(plan))
+    return f"{sys.executable} {Path(__file__).with_name('hostile_server.py')} {{port}} {folder} {{model}}"
 
 
 GOOD = {"choices": [{"message": {"content": " B. "}}], "usage": {"prompt_tokens": 7, "completion_tokens": 2}}

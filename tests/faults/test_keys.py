@@ -10,13 +10,12 @@ from werkzeug import Response
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, UsageError
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.backends.endpoint.serving import Server
 from eyechart.evaluators.requests import store as responses
 from eyechart.evaluators.requests.types import Request
 from tests.evaluators.command_line import invoke
 from tests.evaluators.scripted_server import completion, refusal
 from tests.faults.fault import fault, rows
-from tests.faults.helpers import body
+from tests.faults.helpers import body, hostile
 
 KEY = "sk-this-is-the-secret-key"
 REFUSED = "it is refused before anything is sent, and is not shown"
@@ -45,7 +44,7 @@ def test_the_key_is_sent_and_never_shown(script, backend, caplog, monkeypatch):
             shown += traceback.format_exception(error)
         shown += [repr(model), repr(vars(model)), json.dumps(model.settings()), json.dumps(model.identity())]
     assert sent == [f"Bearer {KEY}"] * 4
-    assert "[API key]" in "".join(shown)
+    assert "[secret]" in "".join(shown)
     assert KEY not in "".join(shown) + caplog.text
 
 
@@ -67,14 +66,14 @@ def test_a_key_in_replies_is_written_nowhere(script, http, tmp_path, monkeypatch
     assert done.exit_code == 0 and len(script.bodies) == 2, done.output
     files = [*(tmp_path / "out").rglob("*"), *responses.default_path().parent.glob("responses*")]
     written = b"".join(file.read_bytes() for file in files if file.is_file()) + done.output.encode()
-    assert b"[API key]" in written and KEY.encode() not in written
+    assert b"[secret]" in written and KEY.encode() not in written
 
 
 @fault("a judge writes its API key into its replies", "neither the replies nor the store contain it")
 def test_a_judges_key_in_replies_is_written_nowhere(script, judge, store, monkeypatch):
     monkeypatch.setenv("EYECHART_JUDGE_API_KEY", KEY)
     script.say(completion(f"{KEY} Score: 2"))
-    assert judge(store)([{"role": "user", "content": "Is it dark?"}], 1) == ["[API key] Score: 2"]
+    assert judge(store)([{"role": "user", "content": "Is it dark?"}], 1) == ["[secret] Score: 2"]
     assert KEY.encode() not in b"".join(file.read_bytes() for file in store.path.parent.iterdir())
 
 
@@ -84,15 +83,45 @@ def test_a_key_that_is_cut_off(script, ask, monkeypatch):
     script.say(Response("x" * 70 + KEY, 200))
     with pytest.raises(EndpointError) as caught:
         raise ask()[0].error
-    assert "x[API key" in str(caught.value) and KEY[:6] not in str(caught.value)
+    assert "x[secret" in str(caught.value) and KEY[:6] not in str(caught.value)
 
 
-@fault("a server started by the run prints the API key and exits", "its last lines are shown without it")
-def test_a_key_in_the_log_of_a_server(tmp_path, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    (tmp_path / "server.log").write_text(f"Error: no such key {KEY}\n")
-    server = Server("true {model} {port}", "org/model", tmp_path / "server.log")
-    assert server.last_lines() == "Error: no such key [API key]"
+def written(folder, done):
+    """All that a run wrote, stored and printed."""
+    files = [*(folder / "out").rglob("*"), *responses.default_path().parent.glob("responses*")]
+    return b"".join(file.read_bytes() for file in files if file.is_file()).decode(errors="replace") + done.output
+
+
+SPELLINGS = (KEY, KEY.replace("s", "\\u0073", 1), KEY.replace("-", "%2D"), KEY.replace("-", "\\\\u002d"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    rows(
+        "the server gets the variable; no file of the run, no stored answer and no output contains its value",
+        ("a server that the run starts prints the API key, and answers with it", "OPENAI_API_KEY"),
+        ("a server that the run starts prints the key that it requires, and answers with it", "VLLM_API_KEY"),
+        ("a server that the run starts prints the Hub's token, and answers with it", "HF_TOKEN"),
+        ("a server that the run starts prints another secret, and answers with it", "their_db_Password"),
+    ),
+)
+def test_a_secret_that_a_started_server_repeats(name, tmp_path, monkeypatch):
+    monkeypatch.setenv(name, KEY)
+    leaks = " ".join(SPELLINGS)
+    message = {"content": f"B {leaks}", "reasoning_content": leaks}
+    answer = {"choices": [{"message": message, "finish_reason": leaks}], "model": leaks}
+    bodies = {"/v1/models": {"data": [{"id": leaks}]}, "/version": {"version": leaks}, "/v1/chat/completions": answer}
+    pages = {path: {"body": json.dumps(answered)} for path, answered in bodies.items()}
+    command = hostile(tmp_path, print=[f"start {leaks}\n", KEY[:9], f"{KEY[9:]} end\n"], **pages)
+    options = ["--model", "m", "--serve", f"{command} {KEY}", "--mini", "--limit", "2"]
+    done = invoke("run", "q_bench/perception", *options, "--out", tmp_path / "out", code=0)
+    text = written(tmp_path, done)
+    assert "start [secret] [secret] [secret] [secret]\n[secret] end\n" in text
+    assert not [spelling for spelling in SPELLINGS if spelling in text]
+    received = json.loads((tmp_path / "keys.json").read_text())
+    if name == "OPENAI_API_KEY":
+        assert {received[key] for key in ("VLLM_API_KEY", "LLAMA_API_KEY")} == {KEY}
+        assert received["/health"] == received["/v1/chat/completions"] == f"Bearer {KEY}"
 
 
 @fault("the key is a common word for a server without keys, and a reply contains the word", "the reply is not changed")

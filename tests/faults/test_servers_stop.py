@@ -1,6 +1,9 @@
 """Servers: permanent faults stop the run with one message and no further requests."""
 
+import contextlib
+import gzip
 import itertools
+import json
 import time
 
 import pytest
@@ -8,11 +11,14 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from eyechart.datasets_scripts.common.errors import ModelError, QuotaError, UsageError
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+from eyechart.evaluators.backends.endpoint.serving import Server
 from eyechart.evaluators.requests.types import IMAGE, Request
+from tests.evaluators.command_line import invoke
 from tests.evaluators.providers import NO_TEMPERATURE
 from tests.evaluators.scripted_server import json_response, refusal
 from tests.faults.fault import fault, rows
-from tests.faults.helpers import GOOD, scored
+from tests.faults.helpers import GOOD, hostile, scored
 
 STOPS = "one request is sent, and the run stops with the reason and the option that helps, if there is one"
 FIVE = "after five requests the run stops, and the error names the option that helps"
@@ -195,3 +201,87 @@ def test_a_server_that_loses_logprobs(script, backend, logprobs):
     assert next(responses).logits == {"good": -1, "poor": -2}
     with pytest.raises(ModelError, match="returned no log-probabilities"):
         list(responses)
+
+
+DRIP = {"body": " ", "repeat": 600, "pause": 0.2}
+ENDLESS = {"body": "x" * 2**20, "repeat": 2**20}
+BOMB = {"file": "bomb", "headers": {"Content-Encoding": "gzip, gzip"}}
+NO_LIST = "answered /v1/models, but the answer is not a list of models"
+TWICE = "was not ready within 2 s: .*encoded as gzip, gzip"
+TOO_LONG = "was not ready within 2 s: .*more than 67,108,864 bytes"
+LATE = "was not ready within 2 s: .*did not answer within"
+MODELS = "/v1/models"
+
+
+def models(*listed):
+    return {"body": json.dumps({"data": listed})}
+
+
+@pytest.mark.parametrize(
+    ("path", "page", "reason"),
+    rows(
+        "the run ends with one line within `serve_timeout`",
+        ("a started server lists its models as a list", MODELS, {"body": "[]"}, NO_LIST),
+        ("a started server lists its models as null", MODELS, {"body": "null"}, NO_LIST),
+        ("a started server lists its models as a text", MODELS, {"body": '"m"'}, NO_LIST),
+        ("a started server's list of models is null", MODELS, {"body": '{"data": null}'}, NO_LIST),
+        ("a started server's list is 100,000 levels deep", MODELS, {"body": '{"data":' + "[" * 10**5}, NO_LIST),
+        ("a started server's list has a number of a million digits", MODELS, {"body": "[" + "9" * 10**6}, NO_LIST),
+        ("a started server lists a model without an id", MODELS, models({}), NO_LIST),
+        ("a started server lists a model whose id is a number", MODELS, models({"id": 1e300}), NO_LIST),
+        ("a started server lists an id with a million letters", MODELS, models({"id": "m" * 10**6}), NO_LIST),
+        ("a started server lists an id that is not UTF-8", MODELS, {"file": "latin"}, NO_LIST),
+        ("a started server's list is empty", MODELS, {}, NO_LIST),
+        ("a started server's list is compressed twice", MODELS, BOMB, TWICE),
+        ("a started server's list never ends", MODELS, ENDLESS, TOO_LONG),
+        ("a started server's list comes byte by byte", MODELS, DRIP, LATE),
+        ("a started server's health never ends", "/health", ENDLESS, TOO_LONG),
+        ("a started server's health comes byte by byte", "/health", DRIP, LATE),
+        ("a started server answers 503 for ever", "/health", {"status": 503}, "was not ready within 2 s"),
+    ),
+)
+def test_a_started_server_that_never_says_what_it_serves(tmp_path, path, page, reason):
+    (tmp_path / "bomb").write_bytes(gzip.compress(gzip.compress(bytes(10**8), 1), 9))
+    (tmp_path / "latin").write_bytes(b'{"data": [{"id": "\xe9"}]}')
+    server = Server(hostile(tmp_path, **{path: page}), "m", tmp_path / "server.log")
+    begin = time.monotonic()
+    with contextlib.closing(server), pytest.raises(ModelError, match=reason) as caught:
+        server.start(EndpointOptions(serve_timeout=2 if "2 s" in reason else 60))
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 1000
+    assert time.monotonic() - begin < 30
+
+
+@pytest.mark.parametrize(
+    "path",
+    rows(
+        "nothing is sent there",
+        ("a started server redirects `/health` to another server", "/health"),
+        ("a started server redirects `/v1/models` to another server", "/v1/models"),
+        ("a started server redirects `/version` to another server", "/version"),
+    ),
+)
+def test_a_started_server_that_points_elsewhere(tmp_path, monkeypatch, path):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-for-one-server-only")
+    with HTTPServer() as other:
+        elsewhere = {"status": 307, "headers": {"Location": other.url_for(path)}}
+        server = Server(hostile(tmp_path, **{path: elsewhere}), "m", tmp_path / "server.log")
+        with contextlib.closing(server):
+            assert server.start(EndpointOptions()).served_name == "m"
+        assert other.log == []
+
+
+@fault("a started server serves another model than `--model`", "a line names both; the other one is asked for")
+def test_a_started_server_of_another_model(tmp_path):
+    command = hostile(tmp_path, **{MODELS: models({"id": "other"})})
+    options = ["--model", "m", "--serve", command, "--mini", "--limit", "2", "--out", tmp_path / "out"]
+    done = invoke("run", "q_bench/perception", *options, code=0)
+    assert "serves 'other', not 'm'" in done.output
+
+
+@fault("a server lists another model than `--model`, but answers", "a line names both")
+def test_a_server_that_lists_another_model(script, http, tmp_path):
+    http.expect_request(MODELS).respond_with_json({"data": [{"id": "other"}]})
+    script.say(GOOD)
+    options = ["--model", "m", "--base-url", http.url_for("/v1"), "--mini", "--limit", "2", "--out", tmp_path / "out"]
+    done = invoke("run", "q_bench/perception", *options, code=0)
+    assert "lists 'other', but not 'm'" in done.output

@@ -19,12 +19,15 @@ from eyechart.datasets_scripts.common.errors import (
     unknown_name,
 )
 from eyechart.evaluators.backends.endpoint import failures
-from eyechart.evaluators.backends.endpoint.completion import Completion, parse_completion, plain
+from eyechart.evaluators.backends.endpoint.completion import Completion, ModelList, parse, plain
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_TEMPERATURE, OPENAI_URL, EndpointOptions, read_key
+from eyechart.evaluators.requests.secrets import redact_json
 
 _CONNECT_TIMEOUT = 10.0
 # Replies have kilobytes; log-probabilities of a complete prompt have a few megabytes.
 _MOST_BYTES = 64 * 2**20
+# A small body in any other encoding, or in two, could fill the memory before its length is known.
+_ENCODINGS = ("", "identity", "gzip", "deflate")
 _OF_ENCODING = ("content-encoding", "content-length", "transfer-encoding")
 _NAMES_SHOWN = 20
 
@@ -57,7 +60,11 @@ class ChatClient:
         options = self._options
         try:
             # A proxy has another 127.0.0.1 than the server that the run started.
-            http_client = _HttpClient(trust_env=options.serve is None, follow_redirects=False)
+            http_client = _HttpClient(
+                trust_env=options.serve is None,
+                follow_redirects=False,
+                headers={"Accept-Encoding": ", ".join(_ENCODINGS[2:])},
+            )
         # A missing file, a malformed address, a missing package for SOCKS.
         except (OSError, ValueError, ImportError) as error:
             raise UsageError(
@@ -169,22 +176,31 @@ class ChatClient:
         except openai.APIError as error:
             raise self._explain(error) from None
 
-    async def list_models(self) -> dict[str, str]:
-        """The models that the server lists, with their owners: the names of vLLM and other programs."""
+    async def get(self, url: str) -> tuple[int, bytes]:
+        """Status and body of the answer to a GET request, which is sent once; redirects are not followed."""
         try:
-            models = (await self._client.with_options(max_retries=0).models.list()).data
-            return {str(model.id): str(getattr(model, "owned_by", "")) for model in models}
+            return 200, await self._client.with_options(max_retries=0).get(url, cast_to=bytes)
         except openai.APIStatusError as error:
-            raise EndpointError(failures.clean(str(error), self._key), status=error.status_code) from None
+            return error.status_code, error.response.content
         except openai.APIError as error:
             raise self._explain(error) from None
-        except (ValueError, TypeError, AttributeError, RecursionError):
-            raise EndpointError(f"{self.base_url} returned no list of models") from None
 
-    async def check_model(self) -> None:
+    async def list_models(self) -> dict[str, str]:
+        """The models that the server lists, with their owners: the names of vLLM and other programs."""
+        url = f"{self.base_url}/models"
+        status, content = await self.get(url)
+        if status != 200:
+            raise EndpointError(f"{url} answered {status}", status=status)
+        try:
+            models = parse(ModelList, content, "a list of models").data
+        except ValueError as error:
+            raise EndpointError(failures.clean(f"{url}: {error}")) from None
+        return {model.id: str(model.owned_by) for model in models}
+
+    async def check_model(self) -> list[str]:
         """Raise `UsageError` or `ModelError` if the model is not served; a name that is not listed may be an alias.
 
-        A model that the server lists is not asked.
+        A model that the server lists is not asked. Returns the names that are listed.
         """
         if not self._key and self.base_url == OPENAI_URL:
             raise UsageError(f"{OPENAI_URL} needs an API key; set the environment variable OPENAI_API_KEY")
@@ -193,21 +209,21 @@ class ChatClient:
         except EndpointError as error:
             # The address may lack its /v1.
             if error.status not in (401, 403) and (error.status != 404 or self.base_url.endswith("/v1")):
-                return
+                return []
             names = []
         if self.model in names:
-            return
+            return names
         try:
             await self.ask([{"role": "user", "content": "Hi"}], max_tokens=1)
         except EndpointError as error:
             # Any other refusal is about this request, not about the model.
             if not names or error.status not in failures.REFUSED or self.model not in error.reason:
-                return
+                return names
         except ModelError as error:
             if isinstance(error, QuotaError) or not names:
                 raise
         else:
-            return
+            return names
         instead = f"{self.base_url}/models lists them" if len(names) > _NAMES_SHOWN else None
         raise unknown_name(
             "model", self.model, names, f"on {self.base_url}, which serves {len(names):,}", instead=instead
@@ -239,7 +255,7 @@ class ChatClient:
         return completion
 
     def _explain(self, error: openai.APIError) -> EyechartError:
-        return failures.explain(error, self.base_url, self._options.timeout, self._key)
+        return failures.explain(error, self.base_url, self._options.timeout, has_key=bool(self._key))
 
     async def _create(self, messages: Messages, fields: Mapping[str, Any]) -> Completion:
         # The raw answer, because openai returns HTML as a string and does not validate the body.
@@ -247,13 +263,12 @@ class ChatClient:
         body = {**self._fields, **fields}
         try:
             raw = await create(model=self.model, messages=[*self._first, *messages], extra_body=body)
-            completion = parse_completion(failures.redact_json(raw.content, self._key))
+            completion = parse(Completion, raw.content, "a chat completion")
         except openai.APIError as error:
             self.counts["retries"] += failures.retries_of(error)
-            # Without the cause, because its text could contain the key.
             raise self._explain(error) from None
         except ValueError as error:
-            reason = failures.clean(f"{self.base_url} answered with status 200, but {error}", self._key)
+            reason = failures.clean(f"{self.base_url} answered with status 200, but {error}")
             raise EndpointError(reason) from None
         self.counts.update(requests=1, retries=raw.retries_taken, **completion.usage.model_dump())
         return completion
@@ -265,12 +280,16 @@ class _HttpClient(openai.DefaultAsyncHttpxClient):
     seconds: float
 
     async def send(self, request: Any, **options: Any) -> Any:
-        """Send a request and wait for the complete answer."""
+        """Send a request and wait for the complete answer, which then contains no secrets."""
         # httpx or httpx2, depending on the version of openai, which retries after their errors alone.
         package = sys.modules[type(request).__module__.partition(".")[0]]
         try:
             with anyio.fail_after(self.seconds):
                 response = await super().send(request, **{**options, "stream": True})
+                encoding = response.headers.get("content-encoding", "")
+                if encoding not in _ENCODINGS:
+                    await response.aclose()
+                    raise package.ReadError(f"the answer is encoded as {encoding:.40}", request=request)
                 body = bytearray()
                 async for part in response.aiter_bytes():
                     body += part
@@ -279,9 +298,10 @@ class _HttpClient(openai.DefaultAsyncHttpxClient):
                         raise package.ReadError(f"the answer has more than {_MOST_BYTES:,} bytes", request=request)
         except TimeoutError:
             raise package.ReadTimeout("the answer was not complete in time", request=request) from None
+        content = redact_json(bytes(body))
         # The body is already decoded.
         headers = [item for item in response.headers.multi_items() if item[0].lower() not in _OF_ENCODING]
-        if response.status_code >= 500 and failures.is_final(body.decode(errors="replace")):
+        if response.status_code >= 500 and failures.is_final(content.decode(errors="replace")):
             # openai's client takes this header for the server's decision.
             headers.append(("x-should-retry", "false"))
-        return type(response)(response.status_code, headers=headers, content=bytes(body), request=request)
+        return type(response)(response.status_code, headers=headers, content=content, request=request)

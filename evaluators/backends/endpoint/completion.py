@@ -1,6 +1,6 @@
-"""The parts of a server's chat completion that are used, validated."""
+"""The parts of a server's answers that are used, validated."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, AliasChoices, AliasPath, BaseModel, BeforeValidator, Field, ValidationError
 
@@ -109,13 +109,35 @@ class Completion(BaseModel):
         return {name: value for name, value in metadata.items() if value}
 
 
-def parse_completion(content: bytes) -> Completion:
-    """Parse the body of an answer with status 200; raises `ValueError` if it is not a chat completion."""
+class Model(BaseModel):
+    """A model that a server lists."""
+
+    id: str = Field(min_length=1, max_length=1000)
+    owned_by: Any = ""
+
+
+class About(BaseModel):
+    """A server's version, in the forms of vLLM, SGLang and llama.cpp."""
+
+    version: str = Field(max_length=100, validation_alias=AliasChoices("version", "build_info"))
+
+
+class ModelList(BaseModel):
+    """The models that a server lists."""
+
+    data: list[Model]
+
+
+Form = TypeVar("Form", bound=BaseModel)
+
+
+def parse(form: type[Form], content: bytes, name: str) -> Form:
+    """Parse the body of an answer with status 200; raises `ValueError` if it does not have the form."""
     try:
-        return Completion.model_validate_json(content)
+        return form.model_validate_json(content)
     except ValidationError as error:
         first = error.errors()[0]
         what = f"'{'.'.join(map(str, first['loc']))}': {first['msg']}"
         begin = content[:80].decode(errors="replace")
         hint = f". {USUAL_ADDRESS}" if begin.lstrip().startswith("<") else ""
-        raise ValueError(f"the answer is not a chat completion ({what}); it begins with {begin!r}{hint}") from None
+        raise ValueError(f"the answer is not {name} ({what}); it begins with {begin!r}{hint}") from None

@@ -1,13 +1,11 @@
-"""Failed requests: what happened and what to do, never with the API key, and which parameters a server refuses."""
+"""Failed requests: what happened and what to do, and which parameters a server refuses."""
 
-import contextlib
 import re
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pydantic_core import from_json, to_json
-
 from eyechart.datasets_scripts.common.errors import EndpointError, EyechartError, ModelError, QuotaError
+from eyechart.evaluators.requests.secrets import redact
 from eyechart.evaluators.requests.types import PROVIDER
 
 if TYPE_CHECKING:
@@ -60,8 +58,8 @@ _REMEDIES = (
 )
 
 
-def explain(error: "openai.APIError", base_url: str, timeout: float, key: str) -> EyechartError:
-    """The error that explains a failed request, without the API key: `ModelError` if every other would fail too."""
+def explain(error: "openai.APIError", base_url: str, timeout: float, *, has_key: bool) -> EyechartError:
+    """The error that explains a failed request: `ModelError` if every other would fail too."""
     import openai
 
     retries = retries_of(error)
@@ -70,21 +68,21 @@ def explain(error: "openai.APIError", base_url: str, timeout: float, key: str) -
         return EndpointError(f"{base_url} did not answer within {timeout:g} s{after}")
     if not isinstance(error, openai.APIStatusError):
         cause = error.__cause__ or error
-        what = clean(f"{type(cause).__name__}: {cause}", key)
+        what = clean(f"{type(cause).__name__}: {cause}")
         # By name: it is httpx's or httpx2's, as the version of openai has it.
         if type(cause).__name__ == "ConnectError":
             return ModelError(f"cannot reach a server at {base_url}{after}: {what}. Is it running?")
         return EndpointError(f"the connection to {base_url} broke off{after}: {what}")
     status, message = error.status_code, _message(error.body)
     if target := error.response.headers.get("location"):
-        reason = clean(f"{base_url} answered {status}, a redirect to {target}", key)
+        reason = clean(f"{base_url} answered {status}, a redirect to {target}")
         return ModelError(f"{reason}. To use that server, give its address (--base-url)")
     remedy = next((remedy for pattern, remedy in _REMEDIES if re.search(pattern, message)), "")
-    if status == 401 and not key:
+    if status == 401 and not has_key:
         remedy = "Set the environment variable OPENAI_API_KEY"
     elif status in (404, 405) and not base_url.endswith("/v1"):
         remedy = f"{USUAL_ADDRESS}: try --base-url {base_url}/v1"
-    reason = clean(f"{base_url} answered {status}{after}: {message}", key)
+    reason = clean(f"{base_url} answered {status}{after}: {message}")
     reason = f"{reason.rstrip('.')}. {remedy}" if remedy else reason
     # OpenAI answers with the status of too many requests, 429.
     if status == 402 or "insufficient_quota" in (error.code, error.type):
@@ -105,30 +103,10 @@ def retries_of(error: "openai.APIError") -> int:
     return int(error.request.headers.get("x-stainless-retry-count", 0))
 
 
-def clean(text: str, key: str) -> str:
-    """The text on one short line, without the key and without control characters."""
-    line = "".join(character for character in " ".join(redact(text, key).split()) if character.isprintable())
+def clean(text: str) -> str:
+    """The text on one short line, without secrets and without control characters."""
+    line = "".join(character for character in " ".join(redact(text).split()) if character.isprintable())
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
-
-
-def redact(text: str, key: str) -> str:
-    """A server's text without the API key, which some servers repeat in errors; short placeholders stay.
-
-    Examples:
-        >>> redact("no such key: sk-abc", "sk-abc"), redact("These are placeholders.", "placeholders")
-        ('no such key: [API key]', 'These are placeholders.')
-    """
-    # Placeholders for servers that need no key, such as EMPTY or ollama, are words that can occur in any reply.
-    is_secret = len(key) > (12 if key.isalpha() else 5)
-    return text.replace(key, "[API key]") if is_secret else text
-
-
-def redact_json(content: bytes, key: str) -> bytes:
-    """The body of an answer without the API key, also if JSON spells the key with escapes; it need not be JSON."""
-    if b"\\" in content and key:
-        with contextlib.suppress(ValueError):
-            content = to_json(from_json(content), inf_nan_mode="constants")
-    return redact(content.decode(errors="surrogateescape"), key).encode(errors="surrogateescape")
 
 
 def _message(body: object) -> str:

@@ -45,6 +45,7 @@ class EndpointOptions:
             bound, so results and the keys of stored responses contain this option.
         served_name: Name with which the server is expected to answer, if it is neither the model's name nor a dated
             version of it. It affects only what results report, not the replies.
+        serve_timeout: Seconds to wait until a server that the run starts is ready, at least 1.
         chat: Options for every chat.
         extra_body: Additional fields of every request, such as {"top_k": 1}.
         serve: The server that this run started, if it did: its command, version and the fingerprint of its files, which
@@ -57,6 +58,7 @@ class EndpointOptions:
     max_retries: int = 4
     top_logprobs: int = 20
     served_name: str | None = None
+    serve_timeout: float = 3600.0
     chat: ChatOptions = field(default_factory=ChatOptions)
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     serve: Mapping[str, Any] | None = None
@@ -66,7 +68,7 @@ class EndpointOptions:
         sampling = {} if self.chat.sampling is None else self.chat.sampling.fields(1)
         if taken := sorted({*_FIELDS_SET.split(), *sampling} & self.extra_body.keys()):
             raise UsageError(f"extra_body contains {', '.join(taken)}, which eyechart sets itself; leave it out.")
-        check_ranges(self, timeout=0.001, concurrency=1, max_retries=0, top_logprobs=1)
+        check_ranges(self, timeout=0.001, concurrency=1, max_retries=0, top_logprobs=1, serve_timeout=1)
 
     @property
     def address(self) -> str:

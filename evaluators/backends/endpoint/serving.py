@@ -2,8 +2,6 @@
 
 import contextlib
 import glob
-import http.client
-import json
 import os
 import re
 import shlex
@@ -11,23 +9,25 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from sysconfig import get_path
-from typing import Any
+from typing import IO
 
-from eyechart.datasets_scripts.common.errors import ModelError, UsageError
+from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, UsageError
 from eyechart.evaluators import tiny_vlm
-from eyechart.evaluators.backends.endpoint.failures import redact
+from eyechart.evaluators.backends.endpoint.client import ChatClient
+from eyechart.evaluators.backends.endpoint.completion import About, ModelList, parse
+from eyechart.evaluators.backends.endpoint.failures import clean
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions, read_key
 from eyechart.evaluators.requests.keys import files_digest
+from eyechart.evaluators.requests.secrets import redact
 
 # In seconds.
-START_TIMEOUT, _STOP_TIMEOUT = 3600.0, 30
+_ANSWER_TIMEOUT, _STOP_TIMEOUT, _LOG_TIMEOUT = 10.0, 30, 5
 _LINES_SHOWN, _ERRORS_SHOWN = 20, 5
 _LOG_END = 1 << 16
 """Bytes of the log in which its last lines are looked for."""
@@ -37,9 +37,16 @@ _PRESETS = {
     "llama.cpp": "llama-server -m {model} --host 127.0.0.1 --port {port}",
 }
 # Where vLLM, SGLang and llama.cpp report their version.
-_VERSIONS = {"/version": "version", "/get_server_info": "version", "/props": "build_info"}
+_ABOUT = ("/version", "/get_server_info", "/props")
 _SET_BY_PRESETS = ("--host", "--port", "--model", "--model-path", "-m")
-_SECRETS = ("--api-key", "--hf-token", "-hft")
+# The variables from which vLLM and llama.cpp read the key that they require.
+_KEYS = ("VLLM_API_KEY", "LLAMA_API_KEY")
+_SECRET = re.compile(
+    # An option, which argparse also takes abbreviated; a variable or a field of JSON; a URL.
+    r"(?<!\S)--?(?:[\w.-]*{words}|api[-_]ke?|hf[-_]to?k?e?|hft|ssl[-_]keyfile[-_]p\w*)(?![\w-])"
+    r"|(?<![\w.-])\w*{words}(?=\s*[=:])|://[^\s/]+@".replace("{words}", "(?:keys?|token|secrets?|passwords?)"),
+    re.IGNORECASE,
+)
 _CONFIGURATIONS = ("config.json", "adapter_config.json", "tokenizer_config.json")
 
 
@@ -71,24 +78,20 @@ class Server:
             port = free.getsockname()[1]
         self._address = f"http://127.0.0.1:{port}"
         words = [word.replace("{model}", self._model).replace("{port}", str(port)) for word in self._words]
-        with self.log.open("wb") as output:
-            # In its own process group, so that its child processes are stopped too and Ctrl-C does not reach it.
-            self._process = subprocess.Popen(
-                words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
-            )
-        end = time.monotonic() + START_TIMEOUT
-        # llama.cpp lists the model before it is loaded; some servers have no /health.
-        while self._get("/health") is None or (models := self._get("/v1/models")) is None:
-            if reason := self.ending():
-                raise ModelError(reason)
-            if time.monotonic() > end:
-                raise ModelError(f"{self.program} did not answer within {START_TIMEOUT:,g} s; log: {self.log}")
-            time.sleep(0.5)
-        # transformers lists what its cache contains, not what it serves.
-        listed = () if Path(self.program).name == "transformers" else models.get("data") or ()
-        names = [str(model["id"]) for model in listed]
-        versions = [version for path, field in _VERSIONS.items() if (version := (self._get(path) or {}).get(field))]
-        served = {"command": self._command, "version": next(iter(versions), None), "fingerprint": fingerprint}
+        output = self.log.open("wb", buffering=0)
+        # In its own process group, so that its child processes are stopped too and Ctrl-C does not reach it.
+        self._process = subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env={**(dict.fromkeys(_KEYS, read_key()) if read_key() else {}), **os.environ},
+        )
+        self._writer = threading.Thread(target=_write_log, args=(self._process.stdout, output), daemon=True)
+        self._writer.start()
+        names = list(self._wait(options))
+        served = {"command": self._command, "version": self._version(options), "fingerprint": fingerprint}
         served_name = self._model if self._model in names or not names else names[0]
         return replace(options, base_url=f"{self._address}/v1", served_name=served_name, serve=served)
 
@@ -106,7 +109,7 @@ class Server:
         with contextlib.suppress(OSError), self.log.open("rb") as file:
             file.seek(max(0, self.log.stat().st_size - _LOG_END))
             text = file.read().decode(errors="replace")
-        lines = [line.rstrip() for line in redact(text, read_key()).splitlines() if line.strip()]
+        lines = [line.rstrip() for line in text.splitlines() if line.strip()]
         # vLLM logs many lines after the error that ended it, because its processes end one after the other.
         errors = list(dict.fromkeys(line for line in lines[:-_LINES_SHOWN] if "Error: " in line))[-_ERRORS_SHOWN:]
         return "\n".join([*errors, *(["..."] if errors else []), *lines[-_LINES_SHOWN:]])
@@ -124,37 +127,83 @@ class Server:
             # Worker processes may outlive the server, especially after a crash.
             _signal_group(process.pid, signal.SIGKILL)
             process.wait()
+            self._writer.join(_LOG_TIMEOUT)
 
-    def _get(self, path: str) -> dict[str, Any] | None:
-        """The JSON object that the server answers, {} for any other answer; None if it is not ready."""
-        # Not through a proxy, for which 127.0.0.1 is another machine.
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        key = {"Authorization": f"Bearer {read_key()}"} if read_key() else {}
+    def _wait(self, options: EndpointOptions) -> list[str]:
+        """Wait until the server is ready; returns the names of the models that it lists."""
+        end, reason = time.monotonic() + options.serve_timeout, ""
+        while (left := end - time.monotonic()) > 0:
+            try:
+                # llama.cpp lists the model before it is loaded; some servers have no /health.
+                if self._get("/health", options, left)[0] != 503:
+                    status, content = self._get("/v1/models", options, left)
+                    if status != 503:
+                        break
+            except (EndpointError, ModelError) as error:
+                reason = f": {error}"
+            if ending := self.ending():
+                raise ModelError(ending)
+            time.sleep(0.5)
+        else:
+            raise ModelError(
+                f"{self.program} was not ready within {options.serve_timeout:,g} s{reason}; log: {self.log}. "
+                "Set a longer time with --model-arg serve_timeout=SECONDS"
+            )
+        # transformers lists what its cache contains, not what it serves.
+        if status != 200 or Path(self.program).name == "transformers":
+            return []
         try:
-            with opener.open(urllib.request.Request(self._address + path, headers=key), timeout=10) as answer:
-                value = json.load(answer)
-        except urllib.error.HTTPError as error:
-            return None if error.code == 503 else {}
-        except (OSError, http.client.HTTPException):
-            return None
-        except ValueError:
-            return {}
-        return value if isinstance(value, dict) else {}
+            return [model.id for model in parse(ModelList, content, "a list of models").data]
+        except ValueError as error:
+            raise ModelError(clean(f"{self.program} answered /v1/models, but {error}; log: {self.log}")) from None
+
+    def _version(self, options: EndpointOptions) -> str | None:
+        for path in _ABOUT:
+            with contextlib.suppress(EndpointError, ModelError, ValueError):
+                return parse(About, self._get(path, options)[1], "a version").version
+        return None
+
+    def _get(self, path: str, options: EndpointOptions, timeout: float = _ANSWER_TIMEOUT) -> tuple[int, bytes]:
+        """The status and the body of the server's answer."""
+        timeout = max(0.1, min(timeout, _ANSWER_TIMEOUT))
+        client = ChatClient("", replace(options, base_url=f"{self._address}/v1", timeout=timeout, serve={}))
+        (answer,) = client.map(client.get, [f"{self._address}{path}"])
+        return answer
+
+
+def _write_log(output: IO[bytes], log: IO[bytes]) -> None:
+    """Write what a server prints to its log, without secrets."""
+    rest = b""
+    with output, log:
+        while part := output.read1(_LOG_END):  # type: ignore[attr-defined]
+            text = redact((rest + part).decode(errors="surrogateescape")).encode(errors="surrogateescape")
+            # Secrets have no line breaks, but a part may end within one.
+            end = max(text.rfind(b"\n") + 1, text.rfind(b"\r") + 1, len(text) - _LOG_END)
+            rest = text[end:]
+            # The server must not wait where the disk is full.
+            with contextlib.suppress(OSError):
+                log.write(text[:end])
+        with contextlib.suppress(OSError):
+            log.write(rest)
 
 
 def _parse(command: str) -> list[str]:
     """The words of a command, with the program's path."""
+    # Without the quotes and backslashes of shells.
+    if secret := _SECRET.search(re.sub(r"['\"\\]", "", command)):
+        raise UsageError(
+            f"--serve contains {redact(secret[0])}, but what it contains is written to results and shown to other "
+            "users of this machine; leave it out. The server gets your environment variables, such as HF_TOKEN, and "
+            "vLLM and llama.cpp require the key in OPENAI_API_KEY, with which eyechart asks them"
+        )
     try:
         name, *options = shlex.split(command) or [""]
     except ValueError as error:
         raise UsageError(f"--serve {command!r} cannot be split into words: {error}") from error
     preset = shlex.split(_PRESETS.get(name, ""))
-    refused = {word.partition("=")[0] for word in options} & {*_SECRETS, *(_SET_BY_PRESETS if preset else ())}
+    refused = {word.partition("=")[0] for word in options} & {*(_SET_BY_PRESETS if preset else ())}
     if refused:
-        raise UsageError(
-            f"--serve contains {', '.join(sorted(refused))}, which eyechart sets itself or must not write to results; "
-            "leave it out, and set a token of the Hub with the environment variable HF_TOKEN"
-        )
+        raise UsageError(f"--serve contains {', '.join(sorted(refused))}, which eyechart sets itself; leave it out")
     if not preset and not ("{model}" in command and "{port}" in command):
         raise UsageError(
             f"--serve {command!r} is not allowed; expected one of {', '.join(_PRESETS)}, with options after it, or a "

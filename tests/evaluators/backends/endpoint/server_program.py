@@ -52,7 +52,7 @@ def main() -> None:
                 # Empty, as vLLM has it.
                 "/health": None,
                 "/v1/models": {"data": [{"id": name}]},
-                "/version" if given.command else "/props": {"version": "1.2.3", "build_info": "b7"},
+                **({"/version": {"version": "1.2.3"}} if given.command else {"/props": {"build_info": "b7"}}),
             }
             if given.no_health:
                 del pages["/health"]
