@@ -1,5 +1,6 @@
 """Chats with a model: options for all of a run, requests as messages, and the words whose logits are wanted."""
 
+import hashlib
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -40,9 +41,18 @@ class Sampling:
         if self.seed < 0:
             raise UsageError(f"sampling_seed={self.seed} is not allowed; it must be at least 0.")
 
-    def fields(self, repeat: int) -> dict[str, Any]:
-        """The fields of a request to a server; each repeat, counted from 1, has its own seed."""
-        return {"temperature": self.temperature, "top_p": self.top_p, "seed": self.seed + repeat}
+    def fields(self, question: str, repeat: int) -> dict[str, Any]:
+        """The fields of a request to a server."""
+        return {"temperature": self.temperature, "top_p": self.top_p, "seed": self.request_seed(question, repeat)}
+
+    def request_seed(self, question: str, repeat: int) -> int:
+        """The seed of a request, from 1 to 2**31 - 1, which every server accepts.
+
+        It depends on everything by which the request's answer is stored: with another seed, question or repeat, counted
+        from 1, the random numbers are others.
+        """
+        digest = hashlib.sha256(f"{self.seed} {repeat} {question}".encode(errors="surrogatepass")).digest()
+        return int.from_bytes(digest) % (2**31 - 1) + 1
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import pytest
 from werkzeug import Response
 
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
+from eyechart.evaluators.backends.chat import ChatOptions, Sampling
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.requests.types import Request
 from eyechart.metrics.scoring.choices.replies import why_unread
@@ -296,3 +297,17 @@ def test_what_gives_no_loss_is_an_error_of_the_item_or_of_all(script, backend, a
     else:
         (response,) = model.answer([request])
         assert_error(response, error)
+
+
+@fault("two runs differ only in their sampling seed, 1 and 2", "they share no request's seed and no reply")
+def test_runs_with_other_sampling_seeds(script, backend, store):
+    script.say(lambda request: {"choices": [{"message": {"content": str(request.json["seed"])}}]})
+
+    def replies(seed):
+        chat = ChatOptions(sampling=Sampling(0.7, seed=seed))
+        questions = [Request(str(i), (f"What is {i}?",), (), repeat=n) for i in range(5) for n in range(1, 5)]
+        return {response.text for response in StoredBackend(backend(chat=chat), store).answer(questions)}
+
+    first, second = replies(1), replies(2)
+    assert len(first | second) == 40 == len(script.bodies) and replies(1) == first
+    assert all(0 < int(seed) < 2**31 for seed in first | second)

@@ -125,7 +125,7 @@ class OpenAIBackend(Backend):
             if request.continuations:
                 return await _losses(question)
             sampling = self._options.chat.sampling
-            fields = {} if sampling is None else sampling.fields(request.repeat)
+            fields = {} if sampling is None else sampling.fields(repr((messages, request.prefill)), request.repeat)
             completion = await question.ask(max_tokens=request.max_new_tokens, **fields)
             (choice,) = completion.choices
             return question.respond(

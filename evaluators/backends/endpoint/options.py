@@ -65,7 +65,7 @@ class EndpointOptions:
 
     def __post_init__(self) -> None:
         """Refuse values that are not allowed."""
-        sampling = {} if self.chat.sampling is None else self.chat.sampling.fields(1)
+        sampling = {} if self.chat.sampling is None else self.chat.sampling.fields("", 1)
         if taken := sorted({*_FIELDS_SET.split(), *sampling} & self.extra_body.keys()):
             raise UsageError(f"extra_body contains {', '.join(taken)}, which eyechart sets itself; leave it out.")
         check_ranges(self, timeout=0.001, concurrency=1, max_retries=0, top_logprobs=1, serve_timeout=1)

@@ -1,6 +1,5 @@
 """What is wanted of sequences, and how it follows from a model's logits: texts, greedy or sampled, logits, losses."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -52,7 +51,7 @@ class TokenSampler:
     def __init__(self, sampling: Sampling | None, prompts: Sequence[RenderedPrompt]) -> None:
         """Seed the generators; without sampling, decoding is greedy."""
         self._sampling = sampling
-        self._generators = [] if sampling is None else [np.random.default_rng(_seed(sampling, p)) for p in prompts]
+        self._generators = [] if sampling is None else [_generator(sampling, prompt) for prompt in prompts]
 
     def next_tokens(self, logits: torch.Tensor, indices: Sequence[int]) -> list[int]:
         """The next token of each of the sequences with these indices; logits have the shape (indices, tokens)."""
@@ -76,9 +75,8 @@ def probabilities(logits: torch.Tensor, sampling: Sampling) -> torch.Tensor:
     return TopPLogitsWarper(float(sampling.top_p))(no_ids, warped).softmax(dim=-1)
 
 
-def _seed(sampling: Sampling, prompt: RenderedPrompt) -> list[int]:
-    question = hashlib.sha256(repr((prompt.ids, prompt.images)).encode()).digest()
-    return [sampling.seed, prompt.request.repeat, int.from_bytes(question)]
+def _generator(sampling: Sampling, prompt: RenderedPrompt) -> np.random.Generator:
+    return np.random.default_rng(sampling.request_seed(repr((prompt.ids, prompt.images)), prompt.request.repeat))
 
 
 class TextReader:

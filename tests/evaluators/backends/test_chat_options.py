@@ -211,9 +211,10 @@ def test_an_adapter_is_merged_into_the_model(llava, llava_folder, tmp_path, make
 
 def test_a_server_is_sent_how_to_draw_and_a_seed_for_each_repeat(asked):
     body, backend = asked(ChatOptions(sampling=Sampling(0.7, 0.9, 5)))
-    assert (body["temperature"], body["top_p"], body["seed"]) == (0.7, 0.9, 6)
+    assert (body["temperature"], body["top_p"]) == (0.7, 0.9) and 0 < body["seed"] < 2**31
     assert backend.samples and backend.identity()["sampling"] == {"temperature": 0.7, "top_p": 0.9, "seed": 5}
-    assert Sampling(0.7, 0.9, 5).fields(2)["seed"] == 7
+    seeds = [Sampling(0.7, seed=seed).request_seed(q, n) for seed in range(9) for q in "ab" for n in range(1, 9)]
+    assert len(set(seeds)) == len(seeds)
 
 
 @pytest.mark.parametrize(("chat", "words"), [(None, ()), (ChatOptions(sampling=Sampling(0.7)), ("good", "poor"))])

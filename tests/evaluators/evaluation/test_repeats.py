@@ -160,7 +160,7 @@ def test_a_server_is_asked_for_each_repeat_with_a_seed_of_its_own(script, http, 
     script.say(completion("A"))
     chat = ChatOptions(sampling=Sampling(0.7, seed=10))
     found = run(OpenAIBackend("m", EndpointOptions(http.url_for("/v1"), chat=chat)), loaded, 2)
-    assert sorted(body["seed"] for body in script.bodies) == [11] * 4 + [12] * 4
+    assert len({body["seed"] for body in script.bodies}) == len(script.bodies) == 8
     assert [line.repeat for line in found.items] == [1] * 4 + [2] * 4
 
 
