@@ -160,8 +160,8 @@ class OwnData(BenchmarkBuilder):
             return number_field(raw, column, path=path, number=number)
         if feature.dtype == "int32":
             found = number_field(raw, column, path=path, number=number)
-            if not found.is_integer():
-                raise ValueError(f"field {column!r} must be a whole number, found {value!r}")
+            if not found.is_integer() or abs(found) >= 2**31:
+                raise ValueError(f"field {column!r} must be a whole number below 2**31, found {value!r:.80}")
             return int(found)
         # Ids, names of groups and references may be numbers.
         is_number = isinstance(value, int | float) and not isinstance(value, bool)

@@ -28,11 +28,11 @@ def decode(data: bytes) -> Any:
 
 
 def is_number(value: Any) -> TypeGuard[float]:
-    """Whether a value is a finite number; True and False are not."""
-    # An integer can be too large for `isfinite`.
-    return not isinstance(value, bool) and (
-        isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
-    )
+    """Whether a value is a finite number that a float can represent; True and False are not."""
+    try:
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def is_unicode(text: str) -> bool:

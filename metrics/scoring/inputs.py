@@ -87,6 +87,18 @@ def check_numbers(argument: str, values: ArrayLike, columns: int | None = None) 
     return array
 
 
+def check_opinions(argument: str, values: ArrayLike) -> FloatArray:
+    """Opinion scores as a finite float64 array, shape (n,).
+
+    Raises:
+        InputError: As for `check_numbers`, or a value is a boolean or a text, which NumPy would convert.
+    """
+    for row, value in enumerate(np.asarray(values, dtype=object).flat):
+        if isinstance(value, bool | np.bool_ | str | bytes):
+            raise InputError(f"{argument} must contain one number per row; {argument}[{row}] is {value!r:.200}")
+    return check_numbers(argument, values)
+
+
 def _first_misfit(argument: str, values: Any, columns: int | None) -> str:
     """Names the first row that is not a number, or not `columns` numbers."""
     for row, value in enumerate(values if hasattr(values, "__iter__") else [values]):

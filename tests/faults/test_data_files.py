@@ -1,6 +1,8 @@
 """Data files: damaged or invalid JSON, text tables, workbooks (XLSX) and MATLAB files."""
 
 import io
+import json
+import math
 import re
 import zipfile
 from pathlib import Path
@@ -30,6 +32,7 @@ from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
 from eyechart.datasets_scripts.common.files.tsv import read_tsv_rows
 from eyechart.datasets_scripts.own_data import load_own
 from eyechart.evaluators.backends.predictions.formats import read_predictions
+from tests.datasets_scripts.common.test_open_image import encoded, noise
 from tests.faults.fault import fault, rows
 
 NAMED = "the error names the file and the problem"
@@ -243,12 +246,46 @@ def test_odd_sheets(tmp_path, change):
         ("a score is empty, 1_0 (which Python reads as 10) or has a decimal comma", ["", "1_0", "1,5"]),
         ("a score is nan, infinite or an integer of 400 digits", ["nan", "-Infinity", 10**400]),
         ("a score is null, a list or true (which Python reads as 1)", [None, [1], True]),
+        ("a score is a complex number, a hexadecimal number or bytes", ["1+2j", "0x10", b"12"]),
     ),
 )
 def test_bad_numbers(values):
     for value in values:
         with pytest.raises(BadAnnotationError, match=r"a\.csv, row 4: field 'mos' must be a"):
             number_field({"mos": value}, "mos", path="a.csv", number=4)
+
+
+@pytest.mark.parametrize(
+    ("columns", "written"),
+    rows(
+        "the error names the row and the column",
+        ("an opinion score in JSON Lines is true", {"quality": True}, "jsonl"),
+        ("an opinion score in JSON Lines is an integer of 400 digits", {"quality": 10**400}, "jsonl"),
+        ("an opinion score in JSON Lines is 1e999, which JSON reads as infinite", {"quality": math.inf}, "jsonl"),
+        ("the standard deviation of opinions is true", {"quality": 1, "quality_std": True}, "jsonl"),
+        ("a released score is NaN", {"quality": 1, "released_score": math.nan}, "jsonl"),
+        (
+            "a distortion level is 2**31, beyond its column's integers",
+            {"quality": 1, "distortion_level": 2**31},
+            "jsonl",
+        ),
+        ("opinion scores in CSV are true", {"quality": True}, "csv"),
+        ("an opinion score in CSV is 1+2j", {"quality": "1+2j"}, "csv"),
+        ("opinion scores in Parquet are booleans", {"quality": True}, "parquet"),
+        ("an opinion score in Parquet is NaN", {"quality": math.nan}, "parquet"),
+    ),
+)
+def test_opinion_scores_of_own_data(columns, written, tmp_path):
+    (tmp_path / "1.png").write_bytes(encoded(noise(), "PNG"))
+    path, row = tmp_path / f"a.{written}", {"image": "1.png", **columns}
+    if written == "parquet":
+        parquet.write_table(pyarrow.Table.from_pylist([row]), path)
+    else:
+        path.write_text(
+            json.dumps(row) if written == "jsonl" else f"{','.join(row)}\n{','.join(map(str, row.values()))}"
+        )
+    with pytest.raises(BadAnnotationError, match=f"row {2 if written == 'csv' else 1}: field '{list(columns)[-1]}'"):
+        load_own(path, "quality")
 
 
 @fault("a numeric code in the annotations is too large, negative, a string, true or 1.0", OF_ROW)

@@ -180,14 +180,14 @@ def number_field(row: Mapping[str, Any], name: str, *, path: str, number: int | 
     value = row.get(name)
     try:
         # float() takes True for 1 and "1_0" for 10.
-        if value is None or isinstance(value, bool) or "_" in str(value):
+        if value is None or isinstance(value, bool | bytes) or "_" in str(value):
             raise ValueError
         result = float(value)
     except (TypeError, ValueError, OverflowError):
-        reason = f"field {name!r} must be a number, found {value!r}"
+        reason = f"field {name!r} must be a number, found {value!r:.80}"
         raise BadAnnotationError(reason, path=path, row=number) from None
     if not math.isfinite(result):
-        raise BadAnnotationError(f"field {name!r} must be a finite number, found {value!r}", path=path, row=number)
+        raise BadAnnotationError(f"field {name!r} must be a finite number, found {value!r:.80}", path=path, row=number)
     return result
 
 

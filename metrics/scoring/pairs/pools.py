@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from eyechart.metrics.scoring import pair_ranking
 from eyechart.metrics.scoring.errors import InputError, UnboundedScoresError, UndefinedScoreError
-from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_member, check_numbers, rows_by_value
+from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_member, check_opinions, rows_by_value
 from eyechart.metrics.scoring.pair_ranking.comparisons import IndexArray
 
 FIRST, SECOND, NONE = 0, 1, -1
@@ -108,8 +108,8 @@ def check_pairs(
         [2.0, 3.0]
     """
     if better is None:
-        first = check_numbers("first_references", first_references)
-        second = check_numbers("second_references", second_references)
+        first = check_opinions("first_references", first_references)
+        second = check_opinions("second_references", second_references)
     else:
         first = second = np.full(len(better), np.nan)
     pools = [""] * len(first_ids) if pool_ids is None else _pool_names(pool_ids)

@@ -19,6 +19,7 @@ from eyechart.metrics.scoring.inputs import (
     check_lengths,
     check_member,
     check_numbers,
+    check_opinions,
     rows_by_value,
 )
 from eyechart.metrics.scoring.items import ItemColumns
@@ -128,7 +129,7 @@ def quality_scores(
         SmallSampleWarning: A fit is based on fewer than 30 images.
     """
     settings, groups = settings or QualitySettings(), groups or {}
-    opinions = check_numbers("references", references)
+    opinions = check_opinions("references", references)
     pooled = Pooled(*(check_numbers(name, items[name]) for name in ("quality_score", "rank_score")))
     check_lengths(predictions=pooled.values, references=opinions)
     if settings.average_over is not None:
