@@ -19,10 +19,9 @@ from eyechart.evaluators.backends.chat import ChatOptions, Sampling, parse_think
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_CONCURRENCY, EndpointOptions
 from eyechart.evaluators.commands.arguments import TaskOptions, complete_task, known_arguments, meaning, parse_arguments
 from eyechart.evaluators.commands.command import Command
-from eyechart.evaluators.commands.running import announce, check_server, result_folders, run_models
+from eyechart.evaluators.commands.running import announce, check_server, result_folders, run_models, warn_of_names
 from eyechart.evaluators.evaluation.options import DataRequest, RunOptions, Texts, cli_option, scoring_option
 from eyechart.evaluators.requests.types import Backend
-from eyechart.evaluators.requests.values import brief
 from eyechart.evaluators.runs.console import console, print_line
 
 if TYPE_CHECKING:
@@ -228,13 +227,10 @@ def run(
             return resolve_backend(model, endpoint=options)
         from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 
-        messages = console(stderr=True)
-        print_line(messages, f"starting {server.program}; log: {server.log}")
+        print_line(console(stderr=True), f"starting {server.program}; log: {server.log}")
         started = server.start(options)
         # llama.cpp lists a file's name without its folder.
-        if os.path.basename(str(started.served_name)) != os.path.basename(str(model)):
-            text = f"warning: {server.program} serves {brief(started.served_name)}, not {brief(model)}; it is asked for"
-            print_line(messages, f"{text} {brief(started.served_name)}", "yellow")
+        warn_of_names(server.program, [str(started.served_name)], server.model, os.path.basename(server.model))
         return OpenAIBackend(str(model), started, server)
 
     def check(model: str | None, store: "ResponseStore | None") -> None:

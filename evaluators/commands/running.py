@@ -16,6 +16,7 @@ import typer
 from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.datasets_scripts.common.whole import writing
 from eyechart.evaluators.requests.values import brief
+from eyechart.evaluators.results.finished_runs import is_served_name
 from eyechart.evaluators.runs.console import console, print_line
 
 if TYPE_CHECKING:
@@ -118,7 +119,6 @@ def check_server(
 ) -> None:
     """Check that a server serves a model; one that cannot be used may still have stored answers."""
     from eyechart.evaluators.backends.endpoint.client import ChatClient
-    from eyechart.evaluators.results.finished_runs import is_served_name
 
     client = ChatClient(model, endpoint, key=key)
     try:
@@ -128,10 +128,14 @@ def check_server(
             raise
         print_line(console(stderr=True), f"warning: {error} Only stored answers can be used.", "yellow")
         return
-    expected = (model, endpoint.served_name or model)
-    if names and not any(is_served_name(asked, name) for asked in expected for name in names):
+    warn_of_names(client.base_url, names, model, endpoint.served_name or model)
+
+
+def warn_of_names(server: str, names: Sequence[str], *expected: str) -> None:
+    """Say so if a server lists models, but none that is expected."""
+    if names and not any(is_served_name(model, name) for model in expected for name in names):
         listed = brief(names[0]) if len(names) == 1 else f"{len(names):,} others, such as {brief(names[0])}"
-        text = f"warning: {client.base_url} lists {listed}, but not {brief(model)}; another model may answer"
+        text = f"warning: {server} lists {listed}, but not {brief(expected[0])}; another model may answer"
         print_line(console(stderr=True), text, "yellow")
 
 

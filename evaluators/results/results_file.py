@@ -14,7 +14,6 @@ from typing_extensions import TypedDict
 
 from eyechart.datasets_scripts.common.errors import BadResultsError, MissingFileError
 from eyechart.datasets_scripts.common.paths import open_regular
-from eyechart.evaluators.requests.secrets import redact, redact_values
 from eyechart.evaluators.results.notes import Note
 from eyechart.metrics.score_check import misfits
 from eyechart.metrics.score_spec import ScoreSpec
@@ -177,12 +176,7 @@ def collect(
     tasks: Sequence[TaskResult], failed: Sequence[FailedTask], started: str, request: dict[str, Any] | None = None
 ) -> Results:
     """Assemble the results of a run that began at `started` (ISO 8601) with the options `request`."""
-    return Results(
-        environment=_environment(started),
-        request=redact_values(request),
-        tasks=[task.model_copy(update={"settings": redact_values(task.settings)}) for task in tasks],
-        failed=[task.model_copy(update={"error": redact(task.error)}) for task in failed],
-    )
+    return Results(environment=_environment(started), request=request, tasks=list(tasks), failed=list(failed))
 
 
 def read_results(path: str | Path) -> Results:

@@ -21,7 +21,7 @@ from eyechart.datasets_scripts.common.errors import (
 from eyechart.evaluators.backends.endpoint import failures
 from eyechart.evaluators.backends.endpoint.completion import Completion, ModelList, parse, plain
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_TEMPERATURE, OPENAI_URL, EndpointOptions, read_key
-from eyechart.evaluators.requests.secrets import redact_json
+from eyechart.evaluators.requests.secrets import redact
 
 _CONNECT_TIMEOUT = 10.0
 # Replies have kilobytes; log-probabilities of a complete prompt have a few megabytes.
@@ -298,7 +298,7 @@ class _HttpClient(openai.DefaultAsyncHttpxClient):
                         raise package.ReadError(f"the answer has more than {_MOST_BYTES:,} bytes", request=request)
         except TimeoutError:
             raise package.ReadTimeout("the answer was not complete in time", request=request) from None
-        content = redact_json(bytes(body))
+        content = redact(body.decode(errors="surrogateescape")).encode(errors="surrogateescape")
         # The body is already decoded.
         headers = [item for item in response.headers.multi_items() if item[0].lower() not in _OF_ENCODING]
         if response.status_code >= 500 and failures.is_final(content.decode(errors="replace")):

@@ -1,6 +1,7 @@
 """Options of a server and of the requests to it."""
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,6 +9,7 @@ from urllib.parse import urlsplit
 
 from eyechart.datasets_scripts.common.errors import UsageError, check_ranges
 from eyechart.evaluators.backends.chat import ChatOptions
+from eyechart.evaluators.requests.secrets import redact
 
 DEFAULT_CONCURRENCY = 8
 DEFAULT_TEMPERATURE = 1.0
@@ -74,19 +76,16 @@ class EndpointOptions:
     def address(self) -> str:
         """The server's address, without a trailing slash; raises `UsageError` if it is malformed or has a password."""
         url = self.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
-        if "@" in url or "?" in url:
-            # The message does not show the address: it may contain a password.
-            raise UsageError(
-                "base_url must not contain a user name, password or query, because it is written to results. Set the "
-                "API key with the environment variable OPENAI_API_KEY."
-            )
         try:
             parts = urlsplit(url)
-            allowed = parts.scheme in ("http", "https") and parts.hostname and not parts.fragment and parts.port != 0
+            allowed = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
         except ValueError:
             allowed = False
-        if not allowed:
-            raise UsageError(f"base_url={url!r} is not allowed; expected http://host:port/v1 or https://host/v1.")
+        if not allowed or re.search("[@?#]", url):
+            raise UsageError(
+                f"base_url={redact(url.partition('?')[0])!r} is not allowed; expected http://host:port/v1 or "
+                "https://host/v1, without user name, password and query (the variable OPENAI_API_KEY has the API key)."
+            )
         return url.rstrip("/")
 
     def asked(self) -> dict[str, Any]:

@@ -10,12 +10,14 @@ import signal
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from sysconfig import get_path
 from typing import IO
+
+import anyio
 
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, UsageError
 from eyechart.evaluators import tiny_vlm
@@ -61,7 +63,7 @@ class Server:
         """Find the program; raises `UsageError` if it is not installed, or an option is not allowed."""
         self.log = log
         self._command = command
-        self._model = str(tiny_vlm.folder()) if model == tiny_vlm.NAME else model
+        self.model = str(tiny_vlm.folder()) if model == tiny_vlm.NAME else model
         self._words = _parse(command)
         self.program = shlex.split(command)[0]
         self._process: subprocess.Popen[bytes] | None = None
@@ -73,11 +75,11 @@ class Server:
         Raises `ModelError` if the server ends or does not answer in time.
         """
         # Before the server can write to a file that its command names.
-        fingerprint = _fingerprint(self._model, self._words)
+        fingerprint = _fingerprint(self.model, self._words)
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         self._address = f"http://127.0.0.1:{port}"
-        words = [word.replace("{model}", self._model).replace("{port}", str(port)) for word in self._words]
+        words = [word.replace("{model}", self.model).replace("{port}", str(port)) for word in self._words]
         output = self.log.open("wb", buffering=0)
         # In its own process group, so that its child processes are stopped too and Ctrl-C does not reach it.
         self._process = subprocess.Popen(
@@ -90,9 +92,10 @@ class Server:
         )
         self._writer = threading.Thread(target=_write_log, args=(self._process.stdout, output), daemon=True)
         self._writer.start()
-        names = list(self._wait(options))
-        served = {"command": self._command, "version": self._version(options), "fingerprint": fingerprint}
-        served_name = self._model if self._model in names or not names else names[0]
+        client = ChatClient("", replace(options, base_url=f"{self._address}/v1", timeout=_ANSWER_TIMEOUT, serve={}))
+        ((names, version),) = client.map(partial(self._wait, options.serve_timeout), [client])
+        served = {"command": self._command, "version": version, "fingerprint": fingerprint}
+        served_name = self.model if self.model in names or not names else names[0]
         return replace(options, base_url=f"{self._address}/v1", served_name=served_name, serve=served)
 
     def ending(self) -> str:
@@ -129,62 +132,53 @@ class Server:
             process.wait()
             self._writer.join(_LOG_TIMEOUT)
 
-    def _wait(self, options: EndpointOptions) -> list[str]:
-        """Wait until the server is ready; returns the names of the models that it lists."""
-        end, reason = time.monotonic() + options.serve_timeout, ""
-        while (left := end - time.monotonic()) > 0:
-            try:
+    async def _wait(self, timeout: float, client: ChatClient) -> tuple[list[str], str | None]:
+        """Wait until the server is ready; returns the names of the models that it lists, and its version."""
+        status, content, version = 503, b"", None
+        with anyio.move_on_after(timeout) as waiting:
+            while status == 503:
+                await anyio.sleep(0.5)
+                if ending := self.ending():
+                    raise ModelError(ending)
                 # llama.cpp lists the model before it is loaded; some servers have no /health.
-                if self._get("/health", options, left)[0] != 503:
-                    status, content = self._get("/v1/models", options, left)
-                    if status != 503:
+                for path in ("/health", "/v1/models"):
+                    reason = f"{path} was not answered completely"
+                    try:
+                        status, content = await client.get(f"{self._address}{path}")
+                    except (EndpointError, ModelError) as error:
+                        status, reason = 503, str(error)
+                    if status == 503:
                         break
-            except (EndpointError, ModelError) as error:
-                reason = f": {error}"
-            if ending := self.ending():
-                raise ModelError(ending)
-            time.sleep(0.5)
-        else:
+            for path in _ABOUT:
+                with contextlib.suppress(EndpointError, ModelError, ValueError):
+                    version = version or parse(About, (await client.get(f"{self._address}{path}"))[1], "").version
+        if waiting.cancelled_caught:
             raise ModelError(
-                f"{self.program} was not ready within {options.serve_timeout:,g} s{reason}; log: {self.log}. "
-                "Set a longer time with --model-arg serve_timeout=SECONDS"
+                f"{self.program} was not ready within {timeout:,g} s: {reason}; log: {self.log}. "
+                "--model-arg serve_timeout sets a longer time"
             )
         # transformers lists what its cache contains, not what it serves.
         if status != 200 or Path(self.program).name == "transformers":
-            return []
+            return [], version
         try:
-            return [model.id for model in parse(ModelList, content, "a list of models").data]
+            return [model.id for model in parse(ModelList, content, "a list of models").data], version
         except ValueError as error:
             raise ModelError(clean(f"{self.program} answered /v1/models, but {error}; log: {self.log}")) from None
-
-    def _version(self, options: EndpointOptions) -> str | None:
-        for path in _ABOUT:
-            with contextlib.suppress(EndpointError, ModelError, ValueError):
-                return parse(About, self._get(path, options)[1], "a version").version
-        return None
-
-    def _get(self, path: str, options: EndpointOptions, timeout: float = _ANSWER_TIMEOUT) -> tuple[int, bytes]:
-        """The status and the body of the server's answer."""
-        timeout = max(0.1, min(timeout, _ANSWER_TIMEOUT))
-        client = ChatClient("", replace(options, base_url=f"{self._address}/v1", timeout=timeout, serve={}))
-        (answer,) = client.map(client.get, [f"{self._address}{path}"])
-        return answer
 
 
 def _write_log(output: IO[bytes], log: IO[bytes]) -> None:
     """Write what a server prints to its log, without secrets."""
-    rest = b""
+    rest, part = b"", b"-"
     with output, log:
-        while part := output.read1(_LOG_END):  # type: ignore[attr-defined]
+        while part:
+            part = output.read1(_LOG_END)  # type: ignore[attr-defined]
             text = redact((rest + part).decode(errors="surrogateescape")).encode(errors="surrogateescape")
-            # Secrets have no line breaks, but a part may end within one.
-            end = max(text.rfind(b"\n") + 1, text.rfind(b"\r") + 1, len(text) - _LOG_END)
+            # A part may end within a secret, but a line does not.
+            end = max(text.rfind(b"\n") + 1, text.rfind(b"\r") + 1, len(text) - _LOG_END) if part else len(text)
             rest = text[end:]
             # The server must not wait where the disk is full.
             with contextlib.suppress(OSError):
                 log.write(text[:end])
-        with contextlib.suppress(OSError):
-            log.write(rest)
 
 
 def _parse(command: str) -> list[str]:
