@@ -19,6 +19,7 @@ from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row
 from eyechart.datasets_scripts.common.fingerprint import files_fingerprint, folder_fingerprint, source_fingerprint
 from eyechart.datasets_scripts.common.left_out import LeftOut
 from eyechart.datasets_scripts.common.paths import find_image, is_inside, release_folder
+from eyechart.datasets_scripts.common.prepared import record_files, remove_if_damaged
 
 IMAGES = ("load", "skip")
 """Values of the setting `images`."""
@@ -101,6 +102,15 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
         Raises:
             BadAnnotationError: The row is malformed.
         """
+
+    def _build_cache_dir(self) -> str:
+        folder: str = super()._build_cache_dir()
+        remove_if_damaged(folder)
+        return folder
+
+    def _save_info(self) -> None:
+        super()._save_info()
+        record_files(self._output_dir)
 
     def _split_generators(self, dl_manager: datasets.DownloadManager) -> list[datasets.SplitGenerator]:
         if self.config.images not in IMAGES:

@@ -16,6 +16,7 @@ from eyechart.datasets_scripts.common.files.image_cells import ImageCell
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, read_jsonl_rows
 from eyechart.datasets_scripts.common.files.tsv import read_tsv_header, read_tsv_rows
 from eyechart.datasets_scripts.common.fingerprint import files_fingerprint
+from eyechart.datasets_scripts.common.prepared import load_prepared
 
 FILES = (".tsv", ".csv", ".jsonl", ".parquet")
 """Suffixes of the files that are read."""
@@ -125,9 +126,8 @@ def _load(path: str, config: str | None, split: str | None, cache_dir: str | Non
     saved = [name for name in ("state.json", "dataset_dict.json") if os.path.isfile(os.path.join(path, name))]
     try:
         if os.path.isfile(path):
-            rows = datasets.load_dataset("parquet", data_files=path, split="train", cache_dir=cache_dir)
-            return rows, split or "test"
-        found = datasets.load_from_disk(path) if saved else datasets.load_dataset(path, config, cache_dir=cache_dir)
+            return load_prepared("parquet", None, "train", cache_dir, data_files=path), split or "test"
+        found = datasets.load_from_disk(path) if saved else load_prepared(path, config, None, cache_dir)
     except (FileNotFoundError, ConnectionError) as error:
         reason = f"neither a file or folder here nor a dataset on the Hub: {error}"
         raise MissingFileError(reason, path=path) from error

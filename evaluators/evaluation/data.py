@@ -13,6 +13,7 @@ from eyechart import datasets_scripts
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import BadImageError, DataError, UsageError, unknown_name
 from eyechart.datasets_scripts.common.paths import check_not_empty
+from eyechart.datasets_scripts.common.prepared import load_prepared
 from eyechart.datasets_scripts.own_data import load_own
 from eyechart.evaluators.evaluation.options import DataRequest
 from eyechart.evaluators.requests.types import Row
@@ -109,7 +110,7 @@ def _load_named(task: Task, request: DataRequest) -> LoadedData:
             if next(Path(path).expanduser().rglob("*.parquet"), None) is None:
                 raise
     split = request.split or task.data.default_split or "test"
-    loaded = datasets.load_dataset(data, name=request.dataset, split=split)
+    loaded = load_prepared(data, request.dataset, split)
     return LoadedData(loaded, request.dataset or data, split, data)
 
 

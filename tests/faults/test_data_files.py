@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import os
 import re
 import zipfile
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import openpyxl
 import pyarrow
 import pytest
+from PIL import Image
 from pyarrow import parquet
 from scipy.io import savemat
 from scipy.sparse import csc_array
@@ -322,3 +324,45 @@ def test_a_key_twice_in_own_data(tmp_path):
     path.write_text(line + line.replace("}", ', "answer": "B"}'))
     with pytest.raises(BadAnnotationError, match=r"own\.jsonl, row 2: the key 'answer' appears twice"):
         load_own(path, "multiple choice")
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def flipped(path):
+    """Ten bits are flipped, and the time of modification is that of before."""
+    data, status = bytearray(path.read_bytes()), path.stat()
+    for place in np.random.default_rng(0).integers(len(data), size=10):
+        data[place] ^= 1
+    path.write_bytes(data)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    rows(
+        "the dataset is prepared again; rows and images are as before",
+        ("files in the cache of prepared datasets are truncated", cut),
+        ("files in the cache of prepared datasets are empty", lambda path: path.write_bytes(b"")),
+        ("files in the cache of prepared datasets are all zeros", lambda path: path.write_bytes(bytes(999))),
+        ("bits in the cache of prepared datasets are flipped", flipped),
+        ("files in the cache of prepared datasets are missing", Path.unlink),
+    ),
+)
+def test_a_damaged_cache(damage, tmp_path):
+    rows = {"image": [encoded(Image.new("RGB", (4, 4), (shade, 0, 0)), "PNG") for shade in (1, 2)], "quality": [1, 2]}
+    parquet.write_table(pyarrow.table(rows), tmp_path / "own.parquet")
+
+    def load():
+        own = load_own(tmp_path / "own.parquet", "quality", cache_dir=tmp_path / "cache")
+        return own["quality"][:], [image.getpixel((0, 0)) for image in own["image"]]
+
+    expected = ([1.0, 2.0], [(1, 0, 0), (2, 0, 0)])
+    assert load() == expected
+    for suffix in (".arrow", ".json"):
+        files = [path for path in (tmp_path / "cache").rglob(f"*{suffix}") if path.is_file()]
+        assert len(files) >= 2
+        for path in files:
+            damage(path)
+        assert load() == expected

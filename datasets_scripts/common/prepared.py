@@ -1,0 +1,70 @@
+"""Prepared datasets in the cache of `datasets`: one whose files were damaged is removed, so that it is made again."""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import datasets
+from datasets.utils._filelock import FileLock
+
+from eyechart.datasets_scripts.common.whole import write_whole
+
+RECORD = "eyechart_files.json"
+"""File next to the Arrow files with the size, times and SHA-256 of each."""
+
+
+def load_prepared(path: str, config: str | None, split: str | None, cache_dir: str | None = None, **files: Any) -> Any:
+    """What `datasets.load_dataset` returns, prepared again if its files in the cache are damaged."""
+    # The library reads its files as soon as it knows which they are.
+    for record in Path(cache_dir or datasets.config.HF_DATASETS_CACHE).expanduser().glob(f"*/*/*/*/{RECORD}"):
+        remove_if_damaged(str(record.parent))
+    builder = datasets.load_dataset_builder(path, config, cache_dir=cache_dir, **files)
+    builder.download_and_prepare()
+    if not os.path.exists(os.path.join(builder.cache_dir, RECORD)):
+        record_files(builder.cache_dir)
+    return builder.as_dataset(split=split)
+
+
+def record_files(folder: str) -> None:
+    """Record the files of a prepared dataset, unless the folder is read-only."""
+    # Results of `map` and `filter` come and go.
+    names = [name for name in os.listdir(folder) if not name.startswith(("cache-", ".")) and name != RECORD]
+    record = {name: [_state(folder, name), _digest(folder, name)] for name in names}
+    with contextlib.suppress(OSError):
+        write_whole(Path(folder, RECORD), json.dumps(record))
+
+
+def remove_if_damaged(folder: str) -> None:
+    """Remove a prepared dataset whose files are not those that were recorded."""
+    if os.path.isdir(folder) and not _is_whole(folder):
+        # Another process may be preparing it, or have prepared it in the meantime.
+        with FileLock(f"{folder}_builder.lock"):
+            if os.path.isdir(folder) and not _is_whole(folder):
+                shutil.rmtree(folder)
+
+
+def _is_whole(folder: str) -> bool:
+    try:
+        record = json.loads(Path(folder, RECORD).read_text("utf-8"))
+        changed = [name for name, (state, _) in record.items() if state != _state(folder, name)]
+        is_whole = all(record[name][1] == _digest(folder, name) for name in changed)
+    except (OSError, ValueError, TypeError, AttributeError):
+        return False
+    if changed and is_whole:
+        # Copied, for example: without a new record, large files would be hashed each time.
+        record_files(folder)
+    return is_whole
+
+
+def _state(folder: str, name: str) -> list[int]:
+    status = os.stat(os.path.join(folder, name))
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
+
+
+def _digest(folder: str, name: str) -> str:
+    with open(os.path.join(folder, name), "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
