@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,6 +22,7 @@ import anyio
 
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, UsageError
 from eyechart.evaluators import tiny_vlm
+from eyechart.evaluators.backends.endpoint import guardian as guard
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.completion import About, ModelList, parse
 from eyechart.evaluators.backends.endpoint.failures import clean
@@ -81,9 +83,10 @@ class Server:
         self._address = f"http://127.0.0.1:{port}"
         words = [word.replace("{model}", self.model).replace("{port}", str(port)) for word in self._words]
         output = self.log.open("wb", buffering=0)
-        # In its own process group, so that its child processes are stopped too and Ctrl-C does not reach it.
+        guardian = [sys.executable, "-P", guard.__file__, str(_STOP_TIMEOUT), str(os.getpid())]
+        # In a session of its own, so that Ctrl-C does not reach it.
         self._process = subprocess.Popen(
-            words,
+            [*guardian, *words],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -123,13 +126,14 @@ class Server:
             return
         process, self._process = self._process, None
         try:
-            _signal_group(process.pid, signal.SIGTERM)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(_STOP_TIMEOUT)
-        finally:
-            # Worker processes may outlive the server, especially after a crash.
-            _signal_group(process.pid, signal.SIGKILL)
+            process.terminate()
             process.wait()
+        finally:
+            # After a second Ctrl-C, the server gets no more time.
+            process.terminate()
+            process.wait()
+            # Without the guardian, which somebody may have killed.
+            _kill_group(process.pid)
             self._writer.join(_LOG_TIMEOUT)
 
     async def _wait(self, timeout: float, client: ChatClient) -> tuple[list[str], str | None]:
@@ -224,7 +228,7 @@ def _fingerprint(model: str, words: Sequence[str]) -> str | None:
     return "+".join(files_digest(path) for path in files if os.path.exists(path)) or None
 
 
-def _signal_group(group: int, number: signal.Signals) -> None:
+def _kill_group(group: int) -> None:
     # macOS refuses if the only process left in the group has ended.
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
+        os.killpg(group, signal.SIGKILL)

@@ -1,0 +1,128 @@
+"""Servers that a run starts: they end with it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from tests.faults.fault import rows
+
+# Starts a server that never answers, as `eyechart run --serve` does.
+_RUN = """
+import sys
+from pathlib import Path
+from eyechart.evaluators.backends.endpoint import serving
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+from eyechart.evaluators.commands.run import _stopped_at_end
+
+folder = Path(sys.argv[1])
+serving._STOP_TIMEOUT = float(sys.argv[3])
+server = serving.Server(f"{sys.executable} {folder}/server.py {sys.argv[2]} {{model}} {{port}}", "m", folder / "log")
+with _stopped_at_end(server):
+    server.start(EndpointOptions())
+"""
+# Starts a worker of some kind; both write their ids into the folder.
+_SERVER = """
+import os, signal, subprocess, sys, time
+from pathlib import Path
+
+def begin(name):
+    (Path(__file__).parent / "pids" / f"{os.getpid()}.{name}").touch()
+    time.sleep(600)
+
+def deaf():
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+def daemon():
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            deaf()
+            begin("daemon")
+        os._exit(0)
+
+kind = sys.argv[1]
+if kind == "worker" and os.fork() == 0:
+    begin("worker")
+if kind == "session" and os.fork() == 0:
+    os.setsid()
+    deaf()
+    begin("worker")
+if kind in ("daemon", "crash", "launcher"):
+    daemon()
+if kind == "deaf":
+    deaf()
+if kind == "crash":
+    time.sleep(1)
+    os.abort()
+if kind == "launcher":
+    time.sleep(1)
+    sys.exit(0)
+begin("server")
+"""
+COUNTS = {"alone": 1, "deaf": 1, "crash": 1, "launcher": 1}
+
+
+def is_running(pid):
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def wait_for(condition, what):
+    end = time.monotonic() + 120
+    while not (value := condition()):
+        assert time.monotonic() < end, what
+        time.sleep(0.05)
+    return value
+
+
+SECOND = (signal.SIGINT, signal.SIGINT)
+
+
+@pytest.mark.parametrize(
+    ("kind", "signals", "patience"),
+    rows(
+        "no process of the server is left",
+        ("a run is killed while its server runs", "alone", (signal.SIGKILL,), 1),
+        ("a run is killed while its server, which ignores SIGTERM, runs", "deaf", (signal.SIGKILL,), 1),
+        ("a run is killed while a worker of its server runs", "worker", (signal.SIGKILL,), 1),
+        ("a run is killed while a worker in a session of its own runs", "session", (signal.SIGKILL,), 1),
+        ("a run is killed while a daemon of its server runs", "daemon", (signal.SIGKILL,), 1),
+        ("a run gets SIGTERM while a daemon of its server runs", "daemon", (signal.SIGTERM,), 1),
+        ("the terminal of a run is closed (SIGHUP) while a daemon of its server runs", "daemon", (signal.SIGHUP,), 1),
+        ("a run gets Ctrl-C while a worker in a session of its own runs", "session", (signal.SIGINT,), 1),
+        ("a run gets Ctrl-C twice while its server, which ignores SIGTERM, runs", "deaf", SECOND, 600),
+        ("a run gets Ctrl-C, then is killed", "session", (signal.SIGINT, signal.SIGKILL), 1),
+        ("a server crashes, and leaves a daemon", "crash", (), 600),
+        ("a server is a launcher that starts a daemon and ends", "launcher", (), 600),
+    ),
+)
+def test_nothing_is_left(kind, signals, patience, tmp_path):
+    pids = tmp_path / "pids"
+    pids.mkdir()
+    (tmp_path / "server.py").write_text(_SERVER)
+    command = [sys.executable, "-c", _RUN, str(tmp_path), kind, str(patience)]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        files = wait_for(
+            lambda: len(started := [*pids.iterdir()]) == COUNTS.get(kind, 2) and started, "the server starts"
+        )
+        processes = [int(file.stem) for file in files]
+        for number in signals:
+            run.send_signal(number)
+            time.sleep(0.5)
+        output, _ = run.communicate(timeout=120)
+        assert run.returncode != 0, output
+        for pid in processes:
+            wait_for(lambda pid=pid: not is_running(pid), (pid, output))
+    finally:
+        for file in pids.iterdir():
+            if is_running(int(file.stem)):
+                os.kill(int(file.stem), signal.SIGKILL)
