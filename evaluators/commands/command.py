@@ -1,6 +1,7 @@
 """What all commands share: options from dataclasses, readable help pages, and an error for empty values."""
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -38,15 +39,19 @@ class Group(_ReadableHelp, TyperGroup):
 
 
 class Command(_ReadableHelp, TyperCommand):
-    """A command that refuses empty values: unset shell variables, otherwise read as the current folder or no model."""
+    """A command that refuses infinite numbers, such as 1e400, and empty values: unset shell variables."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse an empty value, then parse."""
+        """Refuse an empty value, parse, and refuse an infinite one."""
         for before, word in zip(("", *args), args, strict=False):
             if word == "" or (word.startswith("--") and word.find("=") == len(word) - 1):
                 option = word.rstrip("=") or (before if before.startswith("-") else "an argument")
                 ctx.fail(f"{option} has an empty value (an unset shell variable?); set a value or leave it out")
-        return list(super().parse_args(ctx, args))
+        args = list(super().parse_args(ctx, args))
+        for name, value in ctx.params.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                ctx.fail(f"--{name.replace('_', '-')} {value} is not allowed; expected a finite number")
+        return args
 
 
 def command_of(module: ModuleType, name: str) -> Any:

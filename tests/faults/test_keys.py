@@ -1,16 +1,22 @@
 """Keys: an API key is never shown, stored or written."""
 
+import io
 import json
 import logging
 import traceback
+from urllib.parse import quote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from werkzeug import Response
 
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, UsageError
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+from eyechart.evaluators.backends.endpoint.serving import Server, _write_log
 from eyechart.evaluators.requests import store as responses
+from eyechart.evaluators.requests.secrets import redact
 from eyechart.evaluators.requests.types import Request
 from tests.evaluators.command_line import invoke
 from tests.evaluators.scripted_server import completion, refusal
@@ -124,6 +130,114 @@ def test_a_secret_that_a_started_server_repeats(name, tmp_path, monkeypatch):
         assert received["/health"] == received["/v1/chat/completions"] == f"Bearer {KEY}"
 
 
+@pytest.mark.parametrize(
+    "options",
+    rows(
+        "it is refused with exit code 2, and is not shown",
+        *(
+            (f"`--serve` contains a secret as {spelling}", command.replace("SECRET", KEY))
+            for spelling, command in {
+                "`--api-key`": "vllm --api-key SECRET",
+                "`--api_key`": "vllm --dtype half --api_key SECRET",
+                "`--api-ke`, which argparse completes": "vllm --api-ke SECRET",
+                "`--hf_token=`": "vllm --hf_token=SECRET",
+                "`--ssl-keyfile-password`": "sglang --ssl-keyfile-password SECRET",
+                "`--ssl-keyfile-pass`": "vllm --ssl-keyfile-pass=SECRET",
+                "`-hft`": "llama.cpp -hft SECRET",
+                "an option with quotes within": "vllm --api''-\"key\" 'SECRET x'",
+                "a quoted option, repeated": "vllm '--api-key=SECRET' '--api-key=SECRET'",
+                "an option that is not split into words": "vllm --api-key 'SECRET",
+                "a field of JSON": 'vllm --kv-transfer-config \'{"auth_token": "SECRET"}\'',
+                "a dotted option": "vllm --kv-transfer-config.api_key SECRET",
+                "a variable": "env HF_TOKEN=SECRET vllm serve {model} --port {port}",
+                "an option in a command for a shell": "sh -c 'vllm serve {model} --port {port} --api-key SECRET'",
+                "a password in a URL": "vllm --otlp-traces-endpoint https://me:SECRET@host/x",
+            }.items()
+        ),
+    ),
+)
+def test_a_secret_among_the_options_of_a_server(options, tmp_path):
+    done = invoke("run", "--mini", "--model", "m", "--serve", options, "--out", tmp_path / "out", code=2)
+    assert "your environment variables" in " ".join(done.output.split()) and KEY not in done.output
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    rows(
+        "it is allowed",
+        (
+            "an option of `--serve` ends in `tokens`",
+            "vllm --max-num-batched-tokens 8192 --x-tokens",
+        ),
+        ("an option of `--serve` names a file of keys", "vllm --ssl-keyfile key.pem --api-key-file keys"),
+        ("an option of `--serve` has a single K", "llama.cpp --cache-type-k q8_0 --keep 3 -hf org/model"),
+        ("a value of `--serve` ends in token", "vllm --served-model-name my-token --tokenizer x"),
+        ("`--serve` sets metadata of a tokenizer", "llama.cpp --override-kv tokenizer.ggml.add_bos_token=bool:false"),
+    ),
+)
+def test_options_of_a_server_that_are_no_secrets(options, tmp_path):
+    with pytest.raises(UsageError, match="needs the program"):
+        Server(f"/no/{options} {{model}} {{port}}", "m", tmp_path / "server.log")
+
+
+class Pipe(io.RawIOBase):
+    """What is read in parts."""
+
+    def __init__(self, parts):
+        self.parts = parts
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        part = self.parts.pop(0) if self.parts else b""
+        buffer[: len(part)] = part
+        return len(part)
+
+
+class Log(io.BytesIO):
+    """A file whose contents are known after it is closed."""
+
+    def close(self):
+        self.written = self.getvalue()
+        super().close()
+
+
+VALUES = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=13).filter(
+    lambda value: any(map(str.isdecimal, value)) and any(map(str.isalpha, value))
+)
+
+
+def spelled_out(data, value):
+    """The value, each character as it is, as an escape of JSON, or URL-encoded."""
+    spellings = (str, lambda letter: json.dumps(letter)[1:-1] if ord(letter) < 0x10000 else letter, quote)
+    return "".join(data.draw(st.sampled_from(spellings))(letter) for letter in value)
+
+
+@fault(
+    "any secret in any mixture of spellings, at any place where a server's output is split", "the log has no part of it"
+)
+@given(VALUES, st.data())
+def test_a_log_never_contains_a_secret(value, data):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOME_TOKEN", value)
+        printed = f"before {spelled_out(data, value)} behind\n".encode()
+        middle = data.draw(st.integers(1, len(printed) - 1))
+        log = Log()
+        _write_log(io.BufferedReader(Pipe([printed[:middle], printed[middle:]])), log)
+        assert log.written == b"before [secret] behind\n"
+
+
+@fault("variables for keys are empty, short, words or numbers", "no text is changed")
+@given(st.sampled_from(["", " ", "a", "B", "yes", "EMPTY", "ollama", "placeholders", "0", "2026-11-26", "0.123456789"]))
+def test_ordinary_words_are_no_secrets(value):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOME_KEY", value)
+        text = f'"{value}" B. yes, EMPTY ollama placeholders 0 2026-11-26 0.1234567890 https://a.b/@c me@d.e'
+        assert redact(text) == text
+
+
 @fault("the key is a common word for a server without keys, and a reply contains the word", "the reply is not changed")
 def test_placeholders_are_no_keys(script, ask, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "ollama")
@@ -144,6 +258,24 @@ def test_an_address_with_a_password_is_refused_and_not_shown(url):
     with pytest.raises(UsageError, match="without user name, password and query") as caught:
         ChatClient("m", EndpointOptions(base_url=url))
     assert "passw0rd" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "options",
+    rows(
+        REFUSED,
+        (
+            "a judge's address contains a password",
+            ["--judge", "j", "--judge-arg", f"base_url=https://me:{KEY}@host/v1"],
+        ),
+        ("a judge's address contains a password, without a judge", ["--judge-arg", f"base_url=https://me:{KEY}@host"]),
+        ("an address contains a user's token", ["--model", "m", "--base-url", f"https://{KEY}@host/v1"]),
+        ("an option for numbers contains an address with a password", ["--model-arg", f"timeout=https://a:{KEY}@host"]),
+    ),
+)
+def test_a_password_in_an_option_is_not_shown(options, tmp_path):
+    done = invoke("run", "q_bench/perception", "--mini", *options, "--out", tmp_path / "out", code=2)
+    assert KEY not in done.output and not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

@@ -47,8 +47,10 @@ _SET_BY_PRESETS = ("--host", "--port", "--model", "--model-path", "-m")
 _KEYS = ("VLLM_API_KEY", "LLAMA_API_KEY")
 _SECRET = re.compile(
     # An option, which argparse also takes abbreviated; a variable or a field of JSON; a URL.
-    r"(?<!\S)--?(?:[\w.-]*{words}|api[-_]ke?|hf[-_]to?k?e?|hft|ssl[-_]keyfile[-_]p\w*)(?![\w-])"
-    r"|(?<![\w.-])\w*{words}(?=\s*[=:])|://[^\s/]+@".replace("{words}", "(?:keys?|token|secrets?|passwords?)"),
+    r"(?<!\S)--?(?:[\w.-]*{words}|api?[-_]?k?e?|hf[-_]to?k?e?|hft|ssl[-_]keyfile[-_]p\w*)(?![\w-])"
+    r"|(?<![\w.-])\w*{words}(?=\s*[=:])|://[^\s/]+@".replace(
+        "{words}", "(?:keys?|token|secrets?|passw(?:or)?ds?|authorization)"
+    ),
     re.IGNORECASE,
 )
 _CONFIGURATIONS = ("config.json", "adapter_config.json", "tokenizer_config.json")
