@@ -90,6 +90,9 @@ def _options(
 
 def main() -> None:
     """Entry point of the `eyechart` command."""
+    # Not every output has all characters: `?` stands for the others.
+    if sys.stdout is not None:
+        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
         os.getcwd()
     except OSError as error:

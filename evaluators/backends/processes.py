@@ -1,13 +1,14 @@
 """Several processes that run the same command, as started by `torchrun` or `accelerate launch`, share its requests."""
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
 
-from eyechart.datasets_scripts.common.errors import EyechartError, ModelError
+from eyechart.datasets_scripts.common.errors import EyechartError, ModelError, UsageError
 from eyechart.evaluators.backends.local.image_groups import group_by_image
 from eyechart.evaluators.backends.stored import BackendWrapper
 from eyechart.evaluators.requests.types import Backend, Request, Response
@@ -15,6 +16,7 @@ from eyechart.evaluators.requests.types import Backend, Request, Response
 Value = TypeVar("Value")
 # Requests per process between two exchanges: few enough for a smooth progress bar, enough to fill batches.
 _REQUESTS_PER_ROUND = 512
+_SET_BY_LAUNCHERS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 _UNSENT = Request("", (), ())
 
 
@@ -70,14 +72,40 @@ class Processes:
 ALONE = Processes()
 
 
+def launched() -> tuple[int, int]:
+    """The rank of this process and the number of processes, as their launcher set them; (0, 1) without one.
+
+    Raises `UsageError` if the variables do not belong together, such as those of an earlier job.
+    """
+    given = {name: os.environ[name] for name in _SET_BY_LAUNCHERS if os.environ.get(name)}
+    numbers = {name: int(text) for name, text in given.items() if re.fullmatch(r"\d{1,9}", text)}
+    rank, local, count = (numbers.get(name, name == "WORLD_SIZE") for name in _SET_BY_LAUNCHERS[:3])
+    missing = [name for name in _SET_BY_LAUNCHERS if name not in given]
+    wrong = [name for name in given if name not in numbers and name != "MASTER_ADDR"]
+    if not given.keys() & {*_SET_BY_LAUNCHERS[:3]} or (not wrong and rank == local == 0 and count == 1):
+        return 0, 1
+    if wrong or missing or not local <= rank < count:
+        values = ", ".join(f"{name}={text!r:.40}" for name, text in given.items())
+        lacks = f", without {', '.join(missing)}" if missing else ""
+        raise UsageError(
+            f"the environment has {values}{lacks}, which no launcher sets; remove what an earlier job left there "
+            f"(unset {' '.join(given)}), or start several processes with torchrun or accelerate launch"
+        )
+    return rank, count
+
+
 def join_processes() -> Processes:
-    """The processes of this run."""
-    if int(os.environ.get("WORLD_SIZE", "1")) < 2:
+    """The processes of this run; raises as `launched`."""
+    if launched()[1] == 1:
         return ALONE
     import torch
     from accelerate import PartialState
 
-    return Processes(PartialState(cpu=not torch.cuda.is_available()))
+    try:
+        return Processes(PartialState(cpu=not torch.cuda.is_available()))
+    # The address may be wrong, its port in use, or the other processes never start.
+    except (ValueError, RuntimeError) as error:
+        raise ModelError(f"the other processes cannot be joined: {str(error).splitlines()[0]}") from error
 
 
 class DistributedBackend(BackendWrapper):

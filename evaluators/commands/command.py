@@ -1,4 +1,4 @@
-"""What all commands share: options from dataclasses, readable help pages, and an error for empty values."""
+"""What all commands share: options from dataclasses, readable help pages, errors for empty values and invalid text."""
 
 import inspect
 import math
@@ -10,6 +10,8 @@ from typing import Annotated, Any, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+
+from eyechart.evaluators.requests.values import brief, is_unicode
 
 _WORDS = {bool: "", str: "TEXT", int: "N", float: "NUMBER", Path: "PATH"}
 """The placeholder for an option's value on the help page, by type; a flag has none."""
@@ -39,18 +41,25 @@ class Group(_ReadableHelp, TyperGroup):
 
 
 class Command(_ReadableHelp, TyperCommand):
-    """A command that refuses infinite numbers, such as 1e400, and empty values: unset shell variables."""
+    """A command that refuses infinite numbers, such as 1e400, empty values, and texts that are not UTF-8.
+
+    Empty values come from unset shell variables. Only paths may have bytes that are not UTF-8.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse an empty value, parse, and refuse an infinite one."""
+        """Refuse an empty value, parse, and refuse an infinite one and invalid text."""
         for before, word in zip(("", *args), args, strict=False):
             if word == "" or (word.startswith("--") and word.find("=") == len(word) - 1):
                 option = word.rstrip("=") or (before if before.startswith("-") else "an argument")
                 ctx.fail(f"{option} has an empty value (an unset shell variable?); set a value or leave it out")
         args = list(super().parse_args(ctx, args))
-        for name, value in ctx.params.items():
-            if isinstance(value, float) and not math.isfinite(value):
-                ctx.fail(f"--{name.replace('_', '-')} {value} is not allowed; expected a finite number")
+        for param in self.params:
+            values = ctx.params.get(param.name)
+            for value in values if isinstance(values, list | tuple) else [values]:
+                if isinstance(value, float) and not math.isfinite(value):
+                    ctx.fail(f"{param.opts[0]} {value} is not allowed; expected a finite number")
+                if isinstance(value, str) and not is_unicode(value):
+                    ctx.fail(f"{param.opts[0]} {brief(value)} contains bytes that are not UTF-8; use other characters")
         return args
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from eyechart.datasets_scripts.catalog import DATASETS
-from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError, unknown_name
+from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.datasets_scripts.common.whole import write_whole, writing
 from eyechart.evaluators.commands.arguments import split_pairs
 from eyechart.evaluators.evaluation.options import Texts, cli_option
@@ -70,16 +70,12 @@ def publish(
 
 def _files(repo: str, card: Path | None) -> tuple[dict[str, str], str]:
     """The texts of the repository's files by path, and their commit."""
-    from eyechart.hub_cards.model_card.publication import CARD, ENTRIES, decoded, read_files
+    from eyechart.hub_cards.model_card.publication import CARD, ENTRIES, read_files, read_text
 
     if card is None:
         return read_files(repo)
-    entries = card.parent / ENTRIES
-    try:
-        files = {CARD: card.read_bytes(), **({ENTRIES: entries.read_bytes()} if entries.is_file() else {})}
-    except OSError as error:
-        raise MissingFileError(f"cannot be read as a card: {error}", path=card) from error
-    return {path: decoded(content, str(card.parent / path)) for path, content in files.items()}, ""
+    files = {CARD: card, ENTRIES: card.parent / ENTRIES}
+    return {path: read_text(file, str(file)) for path, file in files.items() if path == CARD or file.exists()}, ""
 
 
 def _data_repos(values: list[str]) -> dict[str, str]:

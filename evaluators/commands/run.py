@@ -151,10 +151,11 @@ class ModelOptions:
 
     def _new_server(self, command: str, log: Path) -> "Server":
         from eyechart.evaluators.backends.endpoint.serving import Server
+        from eyechart.evaluators.backends.processes import launched
 
         if self.model is None or len(self.model) > 1:
             raise UsageError("--serve needs --model, given once: the model to serve")
-        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        if launched()[1] > 1:
             raise UsageError(
                 "--serve works in one process only; start one, and give the server several GPUs: "
                 '--serve "vllm --tensor-parallel-size 8"'

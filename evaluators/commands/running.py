@@ -35,8 +35,10 @@ _NETWORK = re.compile(
 
 def announce(model: str) -> None:
     """Say at once, in a terminal, what was started: loading the libraries takes some seconds."""
+    from eyechart.evaluators.backends.processes import launched
+
     messages = console(stderr=True)
-    if messages.is_terminal and os.environ.get("RANK", "0") == "0":
+    if launched()[0] == 0 and messages.is_terminal:
         print_line(messages, f"Preparing the run of {model}")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pydantic_core
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
+from eyechart.datasets_scripts.common.files.csv_text import csv_text
 from eyechart.datasets_scripts.common.whole import write_whole, writing
 from eyechart.evaluators.comparison.differences import FEW_TO_RESAMPLE, ComparedScore, Difference, differences
 from eyechart.evaluators.comparison.item_scores import IncomparableError, ItemScores, items_of, shared_items
@@ -243,8 +244,6 @@ def write_comparison(comparison: Comparison | ManyRuns, path: Path) -> None:
     elif isinstance(comparison, ManyRuns):
         raise UsageError(f"--out {path}: .csv lists the items that flipped between two runs; use .json for more runs")
     else:
-        from pandas import DataFrame
-
         flips = [
             (test.task, test.dataset, test.split, test.score, item, side)
             for test in comparison.differences
@@ -252,6 +251,6 @@ def write_comparison(comparison: Comparison | ManyRuns, path: Path) -> None:
             for item in items
         ]
         columns = ("task", "dataset", "split", "score", "id", "correct_in")
-        text = DataFrame(flips, columns=columns).to_csv(index=False, lineterminator="\n")
+        text = csv_text(columns, flips)
     with writing(f"--out {path}"):
         write_whole(path, text)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.files.csv_text import csv_text
 from eyechart.datasets_scripts.common.whole import write_whole, writing
 
 SEVERAL_FOLDER = "eyechart_report"
@@ -36,7 +37,7 @@ def write_report(
     from eyechart.evaluators.report.page import TaskContent, render
     from eyechart.evaluators.report.reported_task import reported_tasks
     from eyechart.evaluators.report.samples import collect_samples
-    from eyechart.evaluators.report.tables import tables_of, to_csv, to_latex, to_markdown
+    from eyechart.evaluators.report.tables import tables_of, to_latex, to_markdown
     from eyechart.evaluators.results.finished_runs import read_runs
 
     if samples < 0:
@@ -58,7 +59,7 @@ def write_report(
         for chart, drawn in content.figures:
             written |= {f"{chart.key}.{suffix}": drawing for suffix, drawing in drawn.items()}
         for table in content.tables:
-            written |= {f"{table.key}.csv": to_csv(table), f"{table.key}.md": to_markdown(table)}
+            written |= {f"{table.key}.csv": csv_text(table.columns, table.texts), f"{table.key}.md": to_markdown(table)}
             written[f"{table.key}.tex"] = to_latex(table)
     target = Path(out) if out is not None else runs[0].folder if len(runs) == 1 else Path(SEVERAL_FOLDER)
     with writing(f"the report in {target}"):

@@ -1,7 +1,6 @@
-"""The papers' tables with the rows of runs, so that both can be compared; as CSV, Markdown and LaTeX too.
+"""The papers' tables with the rows of runs, so that both can be compared; as Markdown and LaTeX too.
 
-What they look like is in `published`. Texts of models and datasets are escaped: they cannot become formulas or markup.
-Spreadsheets read a text as a formula if it begins with =, +, - or @; in CSV, such a text gets a leading apostrophe.
+What they look like is in `published`. Texts of models and datasets are escaped: they cannot become markup.
 """
 
 import math
@@ -149,15 +148,6 @@ def _rows(layout: PublishedTable, columns: Sequence[TableColumn], label: str, re
     return rows if filled >= min(2, len(sources)) else []
 
 
-def to_csv(table: Table) -> str:
-    """Comma-separated values (RFC 4180) with a header row, without the title."""
-    from pandas import DataFrame
-
-    labels = len(table.corner)
-    rows = [[*map(_no_formula, row[:labels]), *row[labels:]] for row in table.texts]
-    return DataFrame(rows, columns=list(map(_no_formula, table.columns))).to_csv(index=False, lineterminator="\n")
-
-
 def to_markdown(table: Table) -> str:
     """A Markdown table below its title."""
     rows = [[_markdown(text) for text in row] for row in (table.columns, *table.texts)]
@@ -198,10 +188,6 @@ def to_latex(table: Table) -> str:
     )
     comment = f"% In the preamble: \\usepackage{{booktabs,graphicx}}. In the text: \\input{{{table.key}.tex}}\n"
     return f"{comment}{text}\n"
-
-
-def _no_formula(text: str) -> str:
-    return f"'{text}" if text.lstrip().startswith(("=", "+", "-", "@")) else text
 
 
 def _markdown(text: str) -> str:

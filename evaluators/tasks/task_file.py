@@ -2,15 +2,15 @@
 
 import hashlib
 import runpy
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from eyechart.datasets_scripts.common.errors import EyechartError, UsageError, missing_column, unknown_name
+from eyechart.datasets_scripts.common.files.yaml_text import read_yaml
 from eyechart.datasets_scripts.common.paths import open_regular
 from eyechart.datasets_scripts.own_data.sources import FILES
 from eyechart.evaluators.protocols import PROTOCOLS
@@ -210,32 +210,11 @@ def _word_pair(text: str) -> WordPair:
     return WordPair(*sides)
 
 
-class _Loader(yaml.SafeLoader):
-    """Refuses aliases, which can expand to more than fits into memory, and duplicate keys."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        event = self.peek_event()
-        if isinstance(event, yaml.AliasEvent):
-            _refuse(f"found the alias {event.anchor!r}; write the value in its place", event)
-        return super().compose_node(parent, index)
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        for name in {name for name in names if names.count(name) > 1}:
-            _refuse(f"found the key {name!r} a second time", node)
-        return super().construct_mapping(node, deep)
-
-
-def _refuse(problem: str, node: Any) -> None:
-    raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
-
-
 def _read_yaml(path: Path) -> Any:
     try:
         with open_regular(path, 10_000_000) as file:
-            return yaml.load(file.read().decode("utf-8"), Loader=_Loader)
+            return read_yaml(file.read().decode("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the task file cannot be read: {error}") from error
-    # A value such as the date 2024-13-01 is impossible.
-    except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
+    except ValueError as error:
         raise UsageError(f"not valid YAML: {error}") from error

@@ -7,6 +7,7 @@ import pandas as pd
 import pydantic_core
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError
+from eyechart.datasets_scripts.common.files.csv_text import csv_text
 from eyechart.datasets_scripts.common.files.readers import (
     ROW_ERROR,
     Row,
@@ -55,7 +56,7 @@ def read_texts(path: Path, task: str | None = None) -> tuple[dict[str, str], str
 
 def write_scores(path: Path, ids: Sequence[str], scores: Sequence[float]) -> None:
     """Write a CSV file with the columns id and score, which `eyechart score q_bench/assessment` reads."""
-    write_whole(path, pd.DataFrame({"id": ids, "score": scores}).to_csv(index=False, lineterminator="\n"))
+    write_whole(path, csv_text(("id", "score"), zip(ids, scores, strict=True)))
 
 
 def write_validation(path: Path, pairs: pd.DataFrame, validation: CrossValidation) -> None:

@@ -17,6 +17,7 @@ from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators import evaluator, tiny_vlm
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import load_data
+from eyechart.evaluators.backends.processes import ALONE, join_processes
 from eyechart.evaluators.report import write_report
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import FailedTask
@@ -28,11 +29,14 @@ from tests.evaluators.command_line import invoke
 from tests.evaluators.finished_runs import ACCURACY, evaluated, item, write
 from tests.faults.fault import fault, rows
 
+ENTRIES = [{"task": {"type": "x", "name": "y (eyechart)"}}]
 REFUSED = "one line names the value and what to do; exit code 2"
 PERCEPTION = ["run", "q_bench/perception", "--mini", "--limit", "1", "--no-store"]
 SERVER = [*PERCEPTION, "--model", "m", "--base-url", "http://127.0.0.1:9/v1"]
 TASK = 'name: own\nprotocol: multiple_choice\nprompt: "{images} {question} {options}"\ndata: {path: x.jsonl}\n'
 NESTED = "[" * 100_000
+PROCESS = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
+MANY = "a0: &a0 x\n" + "".join(f"a{i + 1}: &a{i + 1} [*a{i}, *a{i}]\n" for i in range(30))
 
 
 def field(value):
@@ -100,10 +104,20 @@ def test_arguments(arguments, message):
         ("a hexadecimal number of 6,000 digits in a task file", "note: 0x" + "f" * 6000, "thousands of digits"),
         ("a key that is a list", "? [a]\n: b", "found unhashable key"),
         ("a duplicate key", "note: x\nnote: y", "found the key 'note' a second time"),
-        ("aliases that expand to millions of values", "a: &a [x]\nb: &b [*a, *a]", "found the alias 'a'"),
-        ("a self-referencing alias", "note: &a [*a]", "found the alias 'a'"),
+        ("aliases that expand to millions of values", MANY, "more than 250,000 values"),
+        ("a self-referencing alias", "note: &a [*a]", "line 5, column 11: the alias 'a' is within its own value"),
+        ("a timestamp that is a word", "note: !!timestamp x", "line 5, column 7: 'x' is not a valid timestamp"),
+        ("a truth value that is a word", "note: !!bool maybe", "'maybe' is not a valid bool"),
+        ("an integer that is a word", "note: !!int x", "line 5, column 7: invalid literal"),
+        ("binary data that are not base64", "note: !!binary a", "failed to decode base64"),
+        ("a merge key without keys", "<<: [x]", "expected a mapping for merging"),
+        ("an impossible character in a task file", 'note: "\\U00110000"', "line 5, column 10: chr() arg"),
+        ("a date in place of a text", "note: 2026-01-01", "own.yaml: note: "),
+        ("a sexagesimal number in place of a text", "note: 12:30", "own.yaml: note: "),
+        ("infinity in place of a text", "note: .inf", "own.yaml: note: "),
+        ("a key that is a number", "3: x", "own.yaml: "),
         ("the name of a Python function", "note: !!python/name:os.system", "could not determine a constr"),
-        ("lists nested 5,000 times", "groups: " + "[" * 5_000, "recursion depth"),
+        ("lists nested 1,000,000 times", "groups: " + "[" * 10**6, "nested more than 100 levels deep"),
         ("a binary file", "note: \xff\xfe", "cannot be read"),
         ("a task's description of 1 MB", f"description: {'x' * 10**6}", "description: "),
         ("a lone surrogate in a task file", 'note: "\\ud800"', "Task: note: "),
@@ -152,11 +166,55 @@ def test_prompts_that_show_the_label(tmp_path, columns, prompt):
         ("a number of 5,000 digits in a model's card", "size: " + "9" * 5000),
         ("lists nested 5,000 times in a model's card", "tags: " + "[" * 5000),
         ("a hexadecimal number of 6,000 digits in a model's card", "{size: 0x" + "f" * 6000 + "}"),
+        ("a timestamp that is a word in a model's card", "date: !!timestamp x"),
+        ("a self-referencing alias in a model's card", "tags: &a [*a]"),
+        ("aliases that expand to millions of values in a model's card", MANY),
+        ("a duplicate key in a model's card", "license: mit\nlicense: other"),
     ),
 )
 def test_model_cards(metadata):
-    with pytest.raises(DataError, match="the card's metadata"):
-        merged_card(f"---\n{metadata}\n---\n# Model\n", "model", [{"task": {}}], "section")
+    with pytest.raises(DataError, match="the card's metadata") as caught:
+        merged_card(f"---\n{metadata}\n---\n# Model\n", "model", ENTRIES, "section")
+    assert "\n" not in str(caught.value)
+
+
+KEPT = "license: mit # here\nlanguage: no\ntags: [a, '1']\nd: ~\n"
+
+
+@pytest.mark.parametrize(
+    ("line_end", "closing"),
+    rows(
+        "its text and all other metadata are unchanged",
+        ("a card has CR line ends", "\r", "---"),
+        ("a card has CRLF line ends", "\r\n", "---"),
+        ("a card's metadata end with three dots", "\n", "..."),
+        ("blanks follow the end of a card's metadata", "\n", "--- "),
+    ),
+)
+def test_cards_keep_their_metadata(line_end, closing):
+    card = f"---\n{KEPT}{closing}\n# Model\n".replace("\n", line_end)
+    once = merged_card(card, "model", ENTRIES, "section")
+    changed = once.replace(line_end, "\n")
+    metadata, section = changed.removeprefix(f"---\n{KEPT}").split("---\n# Model\n\n")
+    assert yaml.safe_load(metadata) == {"model-index": [{"name": "model", "results": ENTRIES}]}
+    assert section.startswith("<!-- eyechart") and merged_card(once, "model", ENTRIES, "section") == once
+
+
+@pytest.mark.parametrize(
+    "make",
+    rows(
+        "it is refused before it is read",
+        ("a card is a named pipe", os.mkfifo),
+        ("a card is a link to /dev/zero", lambda path: path.symlink_to("/dev/zero")),
+        ("a card is a sparse file of 10 GB", lambda path: path.touch() or os.truncate(path, 10**10)),
+    ),
+)
+def test_odd_cards(tmp_path, make):
+    make(tmp_path / "card.md")
+    write(tmp_path / "run", [evaluated(scores=ACCURACY, data={"source": "official release"})])
+    done = invoke("publish", tmp_path / "run", "--model-repo", "a/m", "--same-model", "--card", tmp_path / "card.md")
+    assert (done.exit_code, done.stderr.count("\n")) == (1, 1), done.output
+    assert "card.md: cannot be read: it " in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -229,12 +287,72 @@ def test_output_that_is_closed():
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@fault("the output has only ASCII characters (PYTHONIOENCODING=ascii)", "`?` is printed for each other character")
+def test_output_in_ascii(tmp_path):
+    write(tmp_path / "run", [evaluated(model="\u00e9\u4e2d", scores=ACCURACY)])
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = command("report", tmp_path / "run", "--out", tmp_path / "\u00e9", stdout=subprocess.PIPE, env=environment)
+    assert (done.returncode, done.stderr) == (0, "") and "/?/report.html" in done.stdout
+    done = command("compare", tmp_path / "run", tmp_path / "\u00e9", stdout=subprocess.PIPE, env=environment)
+    assert done.returncode == 1 and "\\xe9" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    rows(
+        "usage error (exit code 2) before anything is loaded or sent; the message names the option",
+        ("--name is not UTF-8", (*SERVER, "--name")),
+        ("--model is not UTF-8", (*PERCEPTION, "--model")),
+        ("--system-prompt is not UTF-8", (*SERVER, "--system-prompt")),
+        ("--judge is not UTF-8", (*SERVER, "--judge")),
+        ("--model-arg is not UTF-8", (*SERVER, "--model-arg", "served_name=")),
+        ("--data-dir is not UTF-8", (*PERCEPTION, "--data-dir")),
+        ("--set is not UTF-8", (*SERVER, "--set", "prompt=")),
+        ("publish --model-repo is not UTF-8", ("publish", "run", "--model-repo")),
+        ("a task's name is not UTF-8", ("tasks",)),
+    ),
+)
+def test_text_that_is_not_utf8(arguments, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    *others, last = arguments
+    given = (*others, f"{last}\udcff") if last.endswith("=") else (*arguments, "a\udcff")
+    name = others[-1] if last.endswith("=") else last
+    refused(invoke(*given), f"{name if name.startswith('--') else 'name'} '")
+    assert "not UTF-8" in invoke(*given).output and not list(tmp_path.iterdir())
+
+
 @fault("EYECHART_HOME names the home folder of an unknown user", "one line reports it; exit code 2")
 def test_home_of_nobody(monkeypatch):
     monkeypatch.setenv("EYECHART_HOME", "~nobody-has-this-name/x")
     done = invoke("store", "info")
     assert done.exit_code == 2
     assert "EYECHART_HOME='~nobody-has-this-name/x' names the home folder of an unknown user" in done.output
+
+
+@pytest.mark.parametrize(
+    ("variables", "named"),
+    rows(
+        "one line names the variables, at once; exit code 2",
+        ("WORLD_SIZE of an earlier job is set", {"WORLD_SIZE": "8"}, "without RANK, LOCAL_RANK, MASTER_ADDR"),
+        ("RANK of an earlier job is set", {"RANK": "3"}, "unset RANK"),
+        ("WORLD_SIZE is a word", {"WORLD_SIZE": "two"}, "WORLD_SIZE='two'"),
+        ("RANK is negative", {"RANK": "-1", "WORLD_SIZE": "1"}, "RANK='-1'"),
+        ("RANK is not below WORLD_SIZE", {**PROCESS, "RANK": "2"}, "RANK='2'"),
+        ("a process of several lacks MASTER_ADDR", {**PROCESS, "MASTER_ADDR": ""}, "without MASTER_ADDR"),
+    ),
+)
+def test_variables_of_launchers(variables, named, monkeypatch):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    done = invoke("run", "--mini", "--model", "no-such-model")
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1) and named in done.stderr
+
+
+@fault("variables of launchers describe a single process", "the command runs")
+def test_variables_of_one_process(monkeypatch):
+    for name, value in (PROCESS | {"WORLD_SIZE": "1"}).items():
+        monkeypatch.setenv(name, value)
+    assert join_processes() is ALONE
 
 
 @fault("the working directory was deleted", "one line reports it; exit code 1")

@@ -1,16 +1,24 @@
 """Outputs: files that cannot be written, or only in part, and drives that they are on."""
 
+import csv
+import io
 import json
 import os
+import re
 import shutil
 import stat
+import unicodedata
 
 import psutil
 import pytest
+from hypothesis import example, given, settings
+from hypothesis.strategies import text
 
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import OutputError
+from eyechart.datasets_scripts.common.files.csv_text import csv_text, unescaped
 from eyechart.datasets_scripts.common.whole import write_whole
+from eyechart.evaluators.backends.predictions.formats import read_predictions
 from eyechart.evaluators.commands.running import network_drive
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.report import write_report
@@ -18,6 +26,7 @@ from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import collect
 from eyechart.evaluators.runs.run import write_run
 from eyechart.evaluators.tasks import get_task
+from eyechart.evaluators.text_to_score.files import write_scores
 from tests.evaluators.command_line import invoke
 from tests.evaluators.finished_runs import evaluation
 from tests.evaluators.report.conftest import PERCEPTION
@@ -154,6 +163,29 @@ def test_export(tmp_path):
         done = invoke("export", "llvisionqa", "--mini", "--out", str(tmp_path / "out"))
     assert (done.exit_code, done.stderr.count("\n"), list(tmp_path.iterdir())) == (1, 1, [])
     assert done.stderr.startswith("eyechart: a file cannot be written: File too large; free disk space")
+
+
+@fault(
+    "an id, a model's name or a heading is a formula, also behind a tab, CR, blank or invisible sign, or full-width",
+    "it begins with an apostrophe in every CSV file, and is read back unchanged; numbers stay numbers",
+)
+@settings(max_examples=300)
+@given(text(alphabet="'=+-@\t\r\n \u00a0\u200b\ufeff\uff1d\uff0b\uff0d\uff20\u22121a\".,", max_size=6))
+@example("-0.5")
+def test_formulas(cell):
+    lines = csv_text([f"h{cell}", "score"], [[cell, -0.5], [-1, 0.25]])
+    (_, number), (first, score), last = csv.reader(io.StringIO(lines, newline=""))
+    assert (number, score, last) == ("score", "-0.5", ["-1", "0.25"]) and unescaped(first) == cell
+    shown = unicodedata.normalize("NFKC", first).replace("\u2212", "-").strip("\u200b\ufeff\t\r\n ")
+    assert not shown.startswith(("=", "+", "-", "@")) or re.fullmatch(r"[+-]\d+(\.\d+)?", first)
+
+
+@fault("an id with a formula in a CSV file of predicted scores", "`eyechart score` finds its item")
+def test_formulas_as_ids(tmp_path):
+    write_scores(tmp_path / "scores.csv", ["=1+1", "'=1+1", "a"], [0.5, -0.5, 1.0])
+    assert (tmp_path / "scores.csv").read_text() == "id,score\n'=1+1,0.5\n''=1+1,-0.5\na,1.0\n"
+    _, answers = read_predictions(tmp_path / "scores.csv")
+    assert [answer.id for answer in answers] == ["=1+1", "'=1+1", "a"]
 
 
 MOUNTS = """\

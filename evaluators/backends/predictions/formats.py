@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from eyechart.datasets_scripts.common.choice.aesthetics import PARTS
 from eyechart.datasets_scripts.common.choice.rotations import STRIDE
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
+from eyechart.datasets_scripts.common.files.csv_text import unescaped
 from eyechart.datasets_scripts.common.files.readers import (
     ROW_ERROR,
     Row,
@@ -317,10 +318,14 @@ def _read_xlsx(path: str) -> list[Row]:
     return [(number, {name: plain(value) for name, value in row.items()}) for number, row in rows]
 
 
+def _read_csv(path: str) -> list[Row]:
+    return [(number, {name: unescaped(text) for name, text in row.items()}) for number, row in read_csv_rows(path, ())]
+
+
 _READERS: Mapping[str, Callable[[str], list[Row]]] = {
     ".jsonl": read_jsonl_rows,
     ".json": _read_json,
     XLSX: _read_xlsx,
     ".tsv": lambda path: read_tsv_rows(path, (), images=False),
-    ".csv": lambda path: read_csv_rows(path, ()),
+    ".csv": _read_csv,
 }

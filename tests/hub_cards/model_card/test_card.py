@@ -1,10 +1,12 @@
 """Results put into a card, whatever its metadata and text are."""
 
+from pathlib import Path
+
 import pytest
 import yaml
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.hub_cards.model_card.publication import BEGIN, END, decoded, merged_card
+from eyechart.hub_cards.model_card.publication import BEGIN, END, merged_card, read_text
 
 SECTION = f"{BEGIN}\ntext\n{END}\n"
 OTHERS = """\
@@ -103,10 +105,11 @@ def test_a_card_without_metadata_gets_them(body: str) -> None:
     assert rest == (f"\n{body}" if body else "") + f"\n{SECTION}"
 
 
-def test_line_ends_stay() -> None:
+def test_line_ends_stay(tmp_path: Path) -> None:
     card = "---\nlicense: mit\n---\n\n# Model\n"
     plain = merged_card(card, "vlm", [entry(0.5)], "text")
     assert plain.startswith("---\nlicense: mit\nmodel-index:\n") and plain.endswith(f"# Model\n\n{SECTION}")
     assert merged_card(card.replace("\n", "\r\n"), "vlm", [entry(0.5)], "text") == plain.replace("\n", "\r\n")
     # With a byte order mark, the card would seem to have no metadata.
-    assert decoded(b"\xef\xbb\xbf" + card.encode(), "README.md") == card
+    (tmp_path / "README.md").write_bytes(b"\xef\xbb\xbf" + card.encode())
+    assert read_text(tmp_path / "README.md", "README.md") == card

@@ -409,4 +409,4 @@ def test_several_runs_are_of_one_model_and_of_each_task_once(run: Path, tmp_path
     foreign = write(tmp_path / "foreign", [mmbench("cn", model="acme/other")])
     assert "a repository has one model" in call(run, foreign, *card, code=2)
     assert "does not exist" in call(tmp_path / "nowhere", *card, code=1)
-    assert "cannot be read as a card" in call(run, "--model-repo", MODEL, "--card", tmp_path / "none.md", code=1)
+    assert "none.md: cannot be read" in call(run, "--model-repo", MODEL, "--card", tmp_path / "none.md", code=1)

@@ -196,7 +196,14 @@ def test_wrong_usage_is_explained_with_exit_code_2(command, arguments, named, tm
 
 
 def test_one_server_is_not_started_by_several_processes(tmp_path, monkeypatch):
-    monkeypatch.setenv("WORLD_SIZE", "2")
+    for name, value in {
+        "RANK": "0",
+        "LOCAL_RANK": "0",
+        "WORLD_SIZE": "2",
+        "MASTER_ADDR": "a",
+        "MASTER_PORT": "1",
+    }.items():
+        monkeypatch.setenv(name, value)
     done = run("--model", "m", "--serve", "vllm", out=tmp_path, code=2)
     assert "--tensor-parallel-size" in done.output
 
