@@ -16,8 +16,8 @@ from eyechart.datasets_scripts import load_dataset
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators import evaluator, tiny_vlm
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.backends.processes import ALONE, join_processes
+from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.report import write_report
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import FailedTask
