@@ -10,7 +10,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
-from eyechart.datasets_scripts.common.errors import ModelError, QuotaError, UsageError
+from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, QuotaError, UsageError
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.serving import Server
 from eyechart.evaluators.requests.types import IMAGE, Request
@@ -206,8 +206,7 @@ def test_a_server_that_loses_logprobs(script, backend, logprobs):
 DRIP = {"body": " ", "repeat": 600, "pause": 0.2}
 ENDLESS = {"body": "x" * 2**20, "repeat": 2**20}
 BOMB = {"file": "bomb", "headers": {"Content-Encoding": "gzip, gzip"}}
-NO_LIST = "answered /v1/models, but the answer is not a list of models"
-TWICE = "was not ready within 2 s: .*encoded as gzip, gzip"
+NO_LIST = "answered with status 200, but the answer is not a list of models"
 TOO_LONG = "was not ready within 2 s: .*more than 67,108,864 bytes"
 LATE = "was not ready within 2 s: .* was not answered completely"
 MODELS = "/v1/models"
@@ -232,7 +231,7 @@ def models(*listed):
         ("a started server lists an id with a million letters", MODELS, models({"id": "m" * 10**6}), NO_LIST),
         ("a started server lists an id that is not UTF-8", MODELS, {"file": "latin"}, NO_LIST),
         ("a started server's list is empty", MODELS, {}, NO_LIST),
-        ("a started server's list is compressed twice", MODELS, BOMB, TWICE),
+        ("a started server's list is compressed twice", MODELS, BOMB, NO_LIST),
         ("a started server's list never ends", MODELS, ENDLESS, TOO_LONG),
         ("a started server's list comes byte by byte", MODELS, DRIP, LATE),
         ("a started server's health never ends", "/health", ENDLESS, TOO_LONG),
@@ -245,7 +244,7 @@ def test_a_started_server_that_never_says_what_it_serves(tmp_path, path, page, r
     (tmp_path / "latin").write_bytes(b'{"data": [{"id": "\xe9"}]}')
     server = Server(hostile(tmp_path, **{path: page}), "m", tmp_path / "server.log")
     begin = time.monotonic()
-    with contextlib.closing(server), pytest.raises(ModelError, match=reason) as caught:
+    with contextlib.closing(server), pytest.raises((ModelError, EndpointError), match=reason) as caught:
         server.start(EndpointOptions(serve_timeout=2 if "2 s" in reason else 60))
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 1000
     assert time.monotonic() - begin < 30

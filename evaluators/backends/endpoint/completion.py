@@ -5,7 +5,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, AliasChoices, AliasPath, BaseModel, BeforeValidator, Field, ValidationError
 
 from eyechart.datasets_scripts.common.errors import EndpointError
-from eyechart.evaluators.backends.endpoint.failures import DROPPED, SEPARATOR, USUAL_ADDRESS
+from eyechart.evaluators.backends.endpoint.failures import DROPPED, SEPARATOR, USUAL_ADDRESS, clean
 from eyechart.metrics.scoring.reasoning import LENGTH, REASONING, REFUSAL, STOPPED_EARLY
 
 _BLANKS = str.maketrans({"\u2581": " ", "\u0120": " "})
@@ -131,8 +131,8 @@ class ModelList(BaseModel):
 Form = TypeVar("Form", bound=BaseModel)
 
 
-def parse(form: type[Form], content: bytes, name: str) -> Form:
-    """Parse the body of an answer with status 200; raises `ValueError` if it does not have the form."""
+def parse(form: type[Form], content: bytes, name: str, url: str) -> Form:
+    """Parse the body of an answer with status 200; raises `EndpointError` if it does not have the form."""
     try:
         return form.model_validate_json(content)
     except ValidationError as error:
@@ -140,4 +140,5 @@ def parse(form: type[Form], content: bytes, name: str) -> Form:
         what = f"'{'.'.join(map(str, first['loc']))}': {first['msg']}"
         begin = content[:80].decode(errors="replace")
         hint = f". {USUAL_ADDRESS}" if begin.lstrip().startswith("<") else ""
-        raise ValueError(f"the answer is not {name} ({what}); it begins with {begin!r}{hint}") from None
+        what = f"the answer is not {name} ({what}); it begins with {begin!r}{hint}"
+        raise EndpointError(clean(f"{url} answered with status 200, but {what}")) from None

@@ -25,7 +25,6 @@ from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends.endpoint import guardian as guard
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.completion import About, ModelList, parse
-from eyechart.evaluators.backends.endpoint.failures import clean
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions, read_key
 from eyechart.evaluators.requests.keys import files_digest
 from eyechart.evaluators.requests.secrets import redact
@@ -156,8 +155,9 @@ class Server:
                     if status == 503:
                         break
             for path in _ABOUT:
-                with contextlib.suppress(EndpointError, ModelError, ValueError):
-                    version = version or parse(About, (await client.get(f"{self._address}{path}"))[1], "").version
+                with contextlib.suppress(EndpointError, ModelError):
+                    _, about = await client.get(f"{self._address}{path}")
+                    version = version or parse(About, about, "", "").version
         if waiting.cancelled_caught:
             raise ModelError(
                 f"{self.program} was not ready within {timeout:,g} s: {reason}; log: {self.log}. "
@@ -166,10 +166,8 @@ class Server:
         # transformers lists what its cache contains, not what it serves.
         if status != 200 or Path(self.program).name == "transformers":
             return [], version
-        try:
-            return [model.id for model in parse(ModelList, content, "a list of models").data], version
-        except ValueError as error:
-            raise ModelError(clean(f"{self.program} answered /v1/models, but {error}; log: {self.log}")) from None
+        models = parse(ModelList, content, "a list of models", f"{self.program} (log: {self.log})").data
+        return [model.id for model in models], version
 
 
 def _write_log(output: IO[bytes], log: IO[bytes]) -> None:
