@@ -85,6 +85,28 @@ def book(*lines, change=lambda text: text):
     return file.getvalue()
 
 
+class row:
+    """Adds a row, or several, to a sheet."""
+
+    def __init__(self, number, cells=""):
+        self.text = f'<row r="{number}">{cells}</row>'
+
+    def __mul__(self, count):
+        self.text *= count
+        return self
+
+    def __call__(self, text):
+        return text.replace("</sheetData>", f"{self.text}</sheetData>")
+
+
+def laughs(text):
+    entities = "".join(f'<!ENTITY a{i + 1} "{f"&a{i};" * 10}">' for i in range(9))
+    return f'<!DOCTYPE a [<!ENTITY a0 "a">{entities}]>{text.replace("</sheetData>", "&a9;</sheetData>")}'
+
+
+WIDE = ["image", "mos", *(f"c{number}" for number in range(16_382))]
+
+
 def mat(**values):
     """A MAT file of version 5."""
     file = io.BytesIO()
@@ -138,6 +160,29 @@ HALF = mat(mos=np.arange(1000.0))[:500]
             ("a workbook is a damaged archive", read_xlsx, b"PK\x03\x04 rubbish", "cannot be read as XLSX"),
             ("a workbook is another zip archive", read_xlsx, IMAGES, "cannot be read as XLSX"),
             ("the sheet in a workbook is truncated", read_xlsx, book(["mos"], change=lambda t: t[:40]), "read as XLSX"),
+            (
+                "the last row of a sheet is numbered 10^12",
+                read_xlsx,
+                book(change=row(10**12)),
+                "row number 1000000000000;",
+            ),
+            ("a row of a sheet has a negative number", read_xlsx, book(change=row(-5)), "row number -5;"),
+            (
+                "a column of a sheet is ZZZZZZZZ",
+                read_xlsx,
+                book(change=row(2, '<c r="ZZZZZZZZ2"/>')),
+                "not a valid column",
+            ),
+            ("a sheet has 16,384 columns in 3,052 rows", read_xlsx, book(WIDE, change=row(3100)), "50,000,000 cells"),
+            ("a row of a sheet has 16,385 cells", read_xlsx, book(change=row(2, "<c/>" * 16_385)), "is too large"),
+            ("a sheet has 5,000,000 cells", read_xlsx, book(change=row(2, "<c/>") * 2_500_000), "is too large"),
+            ("a sheet nests its elements 1,000 deep", read_xlsx, book(change=row(2, "<c>" * 1000)), "is too large"),
+            (
+                "a workbook's entities expand to 10^9 letters",
+                read_xlsx,
+                book(change=laughs),
+                "declares a document type",
+            ),
             ("a MAT file lacks a variable", read_mos, mat(moss=[1.0]), "unknown .*'mos'; did you mean 'moss'"),
             ("the numbers in a MAT file are strings", read_mos, mat(mos=cells("a", "b")), "real numbers, found object"),
             ("a MAT file has a sparse matrix", read_mos, mat(mos=csc_array([[0.0, 1]])), "plain array"),

@@ -137,7 +137,7 @@ def check_header(path: str, header: Sequence[str], required: Sequence[str], *, r
     """
     if not header:
         raise BadAnnotationError("the file is empty; expected a header line", path=path)
-    doubled = sorted({name for name in header if header.count(name) > 1})
+    doubled = sorted(name for name, count in Counter(header).items() if count > 1)
     if doubled:
         raise BadAnnotationError(f"columns {doubled} appear more than once", path=path, row=row)
     for name in required:

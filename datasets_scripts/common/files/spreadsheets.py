@@ -3,8 +3,9 @@
 import io
 import zipfile
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any
+from xml.parsers.expat import ExpatError, ParserCreate
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, unknown_name
 from eyechart.datasets_scripts.common.files.readers import Row, check_header, clean_text
@@ -18,6 +19,12 @@ CELL_LIMIT = 32_767
 """Maximum number of characters of a cell; tools truncate longer replies or leave them out."""
 MAX_BYTES = 512 * 2**20
 """The most bytes that a workbook may unpack to; the benchmarks' workbooks have up to 4 MiB, predictions have more."""
+MAX_ELEMENTS = 5_000_000
+"""The most XML elements in a workbook; one of 30,000 rows with 20 columns has 2.5 million."""
+MAX_CELLS = 50_000_000
+"""The most cells, empty ones included; a last row with only a border makes all rows before it count."""
+_MAX_ROW, _MAX_COLUMN, _MAX_DEPTH = 1_048_576, 16_384, 100
+"""The last row and column of an XLSX sheet; no sheet nests as many elements."""
 
 
 def read_xlsx_rows(
@@ -62,14 +69,45 @@ def _open_workbook(path: str, formulas: bool) -> "Workbook":
     from openpyxl import load_workbook
 
     # openpyxl leaves a file open that it fails to read, hence the stream.
-    with open_regular(path) as file:
+    with open_regular(path, MAX_BYTES) as file:
         stream = io.BytesIO(file.read())
     with zipfile.ZipFile(stream) as archive:
         size = sum(member.file_size for member in archive.infolist())
-    if size > MAX_BYTES:
-        raise BadAnnotationError(f"the workbook unpacks to {size:,} bytes; at most {MAX_BYTES:,} are read", path=path)
+        if size > MAX_BYTES:
+            reason = f"the workbook unpacks to {size:,} bytes; at most {MAX_BYTES:,} are read"
+            raise BadAnnotationError(reason, path=path)
+        _check_parts(path, archive)
     # Row by row: otherwise the full sheet is built in memory, down to the last cell that has only a border.
     return load_workbook(stream, read_only=True, data_only=not formulas, keep_links=False)
+
+
+def _check_parts(path: str, archive: zipfile.ZipFile) -> None:
+    """Refuse, before openpyxl reads it, what no real sheet has and would take endless time or memory."""
+    count = cells = depth = 0
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        nonlocal count, cells, depth
+        count, depth, tag = count + 1, depth + 1, name.rpartition(":")[2]
+        cells = 0 if tag == "row" else cells + (tag == "c")
+        if tag == "row" and not 0 < float(attributes.get("r", 1)) <= _MAX_ROW:
+            raise BadAnnotationError(f"row number {attributes['r']:.40}; a sheet has {_MAX_ROW:,} rows", path=path)
+        if count > MAX_ELEMENTS or cells > _MAX_COLUMN or depth > _MAX_DEPTH:
+            limits = f"{MAX_ELEMENTS:,} XML elements, {_MAX_COLUMN:,} cells in a row, {_MAX_DEPTH} levels"
+            raise BadAnnotationError(f"the workbook is too large; at most {limits} are read", path=path)
+
+    def end(name: str) -> None:
+        nonlocal depth
+        depth -= 1
+
+    def declare(*_: object) -> None:
+        raise BadAnnotationError("the workbook declares a document type, which no program writes", path=path)
+
+    for member in archive.infolist():
+        parser, depth = ParserCreate(), 0
+        parser.StartElementHandler, parser.EndElementHandler, parser.StartDoctypeDeclHandler = start, end, declare
+        # Pictures are not XML; what openpyxl reads and is damaged, it refuses itself.
+        with suppress(ExpatError), archive.open(member) as part:
+            parser.ParseFile(part)
 
 
 def _find_sheet(path: str, book: "Workbook", name: str) -> "Worksheet":
@@ -93,6 +131,8 @@ def _rows(path: str, table: "Worksheet", required: Sequence[str], header_row: in
     cells = table.iter_rows(min_row=header_row + 1, max_col=max(columns) + 1, values_only=True)
     rows: list[Row] = []
     for number, values in enumerate(cells, header_row + 1):
+        if number * (max(columns) + 1) > MAX_CELLS:
+            raise BadAnnotationError(f"the sheet has more than {MAX_CELLS:,} cells", path=path, row=number)
         # A gap between two rows appears as rows without cells.
         row: dict[str, Any] = {name: values[index] for index, name in columns.items()}
         if any(value is not None for value in row.values()):
