@@ -8,7 +8,8 @@ import io
 import os
 import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from types import TracebackType
 from typing import TypeVar
 
@@ -20,7 +21,10 @@ from eyechart.datasets_scripts.common.paths import open_regular
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 """Formats that are read, by Pillow's names. Pillow supports more, but EPS, for example, starts another program."""
 MAX_PIXELS = 100_000_000
-"""Default limit of `open_image`; the largest images of the benchmarks have about 50 megapixels."""
+"""Default limit of `open_image`, and of all threads that decode; the benchmarks have up to about 50 megapixels."""
+# Pillow's memory comes in blocks. Blocks of this size are given back when an image is freed; the default ones of 16 MiB
+# remain with the thread that decoded it.
+Image.core.set_block_size(64 * 2**20)
 
 Source = bytes | str | os.PathLike[str] | Mapping[str, object] | None
 """Encoded bytes, a path, a `{"bytes", "path"}` dict as from `datasets.Image(decode=False)`, or None for a missing
@@ -80,10 +84,11 @@ def encoded_image(
 
 def _decoded(data: bytes, name: str, max_pixels: int, use: Callable[[Image.Image], Value]) -> Value:
     """Decode an image and return `use(image)`; Pillow's warnings are ignored."""
-    with _quiet_pillow:
+    with _quiet_pillow, decoding.in_turn():
         try:
-            with Image.open(io.BytesIO(data), formats=FORMATS) as image:
+            with closing(Image.open(io.BytesIO(data), formats=FORMATS)) as image:
                 _check_size(image.size, max_pixels, name)
+                decoding.wait(image.width * image.height)
                 image.load()
                 return use(image)
         except BadImageError as error:
@@ -189,4 +194,37 @@ class _QuietPillow:
                 self._caught.__exit__(None, None, None)
 
 
+class _Decoding:
+    """Limits the number of pixels that all threads decode at once."""
+
+    def __init__(self, max_pixels: int) -> None:
+        self._max_pixels = self._free = max_pixels
+        self._changed = threading.Condition()
+        self._thread = threading.local()
+
+    @contextmanager
+    def in_turn(self) -> Iterator[None]:
+        """Count the pixels that this thread decodes until the outermost of these blocks ends."""
+        is_outermost = not hasattr(self._thread, "pixels")
+        if is_outermost:
+            self._thread.pixels = 0
+        try:
+            yield
+        finally:
+            if is_outermost:
+                with self._changed:
+                    self._free += self._thread.pixels
+                    self._changed.notify_all()
+                del self._thread.pixels
+
+    def wait(self, pixels: int) -> None:
+        """Wait until there is room for more pixels; a thread that has some does not wait, as others wait for it."""
+        pixels = min(pixels, self._max_pixels)
+        with self._changed:
+            self._changed.wait_for(lambda: self._thread.pixels or pixels <= self._free)
+            self._free -= pixels
+            self._thread.pixels += pixels
+
+
 _quiet_pillow = _QuietPillow()
+decoding = _Decoding(MAX_PIXELS)

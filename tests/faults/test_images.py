@@ -5,6 +5,8 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -131,6 +133,27 @@ def test_text_chunk():
     assert len(data) < 200_000
     with pytest.raises(BadImageError, match="Decompressed data too large"):
         open_image(data, name="a.png")
+
+
+_DECODE = """
+import resource, sys
+from concurrent.futures import ThreadPoolExecutor
+from eyechart.datasets_scripts.common.images import encoded_image, open_image
+with ThreadPoolExecutor(8) as threads:
+    types = [*threads.map(lambda _: encoded_image(sys.argv[1])[1], range(8))]
+    sizes = [*threads.map(lambda _: open_image(sys.argv[1]).size, range(8))]
+print(types == ["image/jpeg"] * 8, sizes == [(10_000, 10_000)] * 8)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.slow
+@fault("eight threads decode images of 100 megapixels", "all are decoded, in less than 1.2 GB of memory")
+def test_large_images_at_once(tmp_path):
+    Image.new("RGB", (10_000, 10_000)).save(tmp_path / "large.jpg")
+    done = subprocess.run([sys.executable, "-c", _DECODE, tmp_path / "large.jpg"], capture_output=True, text=True)
+    *decoded, peak = done.stdout.split()
+    assert decoded == ["True", "True"] and int(peak) < 1_200_000, done.stderr
 
 
 @fault("a named pipe and a link to /dev/zero in a release's folder", "the fingerprint ignores them")

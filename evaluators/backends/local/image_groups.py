@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 from PIL import Image
 
 from eyechart.datasets_scripts.common.errors import BadImageError, DataError, EyechartError
+from eyechart.datasets_scripts.common.images import decoding
 from eyechart.evaluators.backends.chat import decode_image
 from eyechart.evaluators.backends.local.rendering import ImageInputs, RenderedPrompt
 from eyechart.evaluators.requests.keys import image_digest, image_digests
@@ -106,6 +107,7 @@ class Preparer:
         finally:
             thread_pool.shutdown(cancel_futures=True)
 
+    @decoding.in_turn()
     def _prepare(self, requests: list[Request]) -> PreparedRequests:
         """Decode and render requests; those that fail become error responses."""
         # Each thread has its own renderer, because tokenizers are not thread-safe; reused, because copying one is slow.
