@@ -85,18 +85,9 @@ def book(*lines, change=lambda text: text):
     return file.getvalue()
 
 
-class row:
-    """Adds a row, or several, to a sheet."""
-
-    def __init__(self, number, cells=""):
-        self.text = f'<row r="{number}">{cells}</row>'
-
-    def __mul__(self, count):
-        self.text *= count
-        return self
-
-    def __call__(self, text):
-        return text.replace("</sheetData>", f"{self.text}</sheetData>")
+def row(number, cells=""):
+    """Adds a row to a sheet."""
+    return lambda text: text.replace("</sheetData>", f'<row r="{number}">{cells}</row></sheetData>')
 
 
 def laughs(text):
@@ -104,7 +95,7 @@ def laughs(text):
     return f'<!DOCTYPE a [<!ENTITY a0 "a">{entities}]>{text.replace("</sheetData>", "&a9;</sheetData>")}'
 
 
-WIDE = ["image", "mos", *(f"c{number}" for number in range(16_382))]
+FAR = '<c r="ZZZZZZZZ2"/>'
 
 
 def mat(**values):
@@ -160,29 +151,12 @@ HALF = mat(mos=np.arange(1000.0))[:500]
             ("a workbook is a damaged archive", read_xlsx, b"PK\x03\x04 rubbish", "cannot be read as XLSX"),
             ("a workbook is another zip archive", read_xlsx, IMAGES, "cannot be read as XLSX"),
             ("the sheet in a workbook is truncated", read_xlsx, book(["mos"], change=lambda t: t[:40]), "read as XLSX"),
-            (
-                "the last row of a sheet is numbered 10^12",
-                read_xlsx,
-                book(change=row(10**12)),
-                "row number 1000000000000;",
-            ),
+            ("the last row of a sheet is 10^12", read_xlsx, book(change=row(10**12)), r"row number 10{12};"),
             ("a row of a sheet has a negative number", read_xlsx, book(change=row(-5)), "row number -5;"),
-            (
-                "a column of a sheet is ZZZZZZZZ",
-                read_xlsx,
-                book(change=row(2, '<c r="ZZZZZZZZ2"/>')),
-                "not a valid column",
-            ),
-            ("a sheet has 16,384 columns in 3,052 rows", read_xlsx, book(WIDE, change=row(3100)), "50,000,000 cells"),
+            ("a column of a sheet is ZZZZZZZZ", read_xlsx, book(change=row(2, FAR)), "not a valid column"),
             ("a row of a sheet has 16,385 cells", read_xlsx, book(change=row(2, "<c/>" * 16_385)), "is too large"),
-            ("a sheet has 5,000,000 cells", read_xlsx, book(change=row(2, "<c/>") * 2_500_000), "is too large"),
             ("a sheet nests its elements 1,000 deep", read_xlsx, book(change=row(2, "<c>" * 1000)), "is too large"),
-            (
-                "a workbook's entities expand to 10^9 letters",
-                read_xlsx,
-                book(change=laughs),
-                "declares a document type",
-            ),
+            ("entities in a workbook expand to 10^9 letters", read_xlsx, book(change=laughs), "a document type"),
             ("a MAT file lacks a variable", read_mos, mat(moss=[1.0]), "unknown .*'mos'; did you mean 'moss'"),
             ("the numbers in a MAT file are strings", read_mos, mat(mos=cells("a", "b")), "real numbers, found object"),
             ("a MAT file has a sparse matrix", read_mos, mat(mos=csc_array([[0.0, 1]])), "plain array"),
@@ -257,11 +231,24 @@ def test_folders_in_place_of_files(tmp_path):
             read(str(tmp_path))
 
 
-@fault("a workbook unpacks to more than 512 MiB", "it is refused before it is unpacked")
-def test_a_workbook_that_unpacks_to_too_much(tmp_path, monkeypatch):
-    (tmp_path / "a.xlsx").write_bytes(book(["image", "mos"]))
-    monkeypatch.setattr(spreadsheets, "MAX_BYTES", 1000)
-    with pytest.raises(BadAnnotationError, match=r"unpacks to [\d,]+ bytes; at most 1,000 are read"):
+@pytest.mark.parametrize(
+    ("limit", "value", "reason"),
+    rows(
+        "it is refused before it is unpacked, or before it fills the memory",
+        (
+            "a workbook unpacks to more than 512 MiB",
+            "MAX_BYTES",
+            10_000,
+            r"unpacks to [\d,]+ bytes; at most 10,000 are",
+        ),
+        ("a workbook has more than 5,000,000 XML elements", "MAX_ELEMENTS", 40, "too large; at most 40 XML elements"),
+        ("a sheet has more than 50,000,000 cells, with empty ones", "MAX_CELLS", 3, "row 2: the sheet has more than 3"),
+    ),
+)
+def test_a_workbook_that_is_too_large(tmp_path, monkeypatch, limit, value, reason):
+    (tmp_path / "a.xlsx").write_bytes(book(["image", "mos"], ["a", 1]))
+    monkeypatch.setattr(spreadsheets, limit, value)
+    with pytest.raises(BadAnnotationError, match=reason):
         read_xlsx(str(tmp_path / "a.xlsx"))
 
 
