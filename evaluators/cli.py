@@ -47,8 +47,7 @@ class Commands(Group):
         except Exception as error:
             from eyechart.datasets_scripts.common.errors import EyechartError, UsageError
             from eyechart.datasets_scripts.common.whole import disk_error
-            from eyechart.evaluators.requests.values import brief
-            from eyechart.evaluators.runs.console import shown
+            from eyechart.evaluators.requests.values import brief, printable
 
             known = error if isinstance(error, EyechartError) else disk_error(error)
             # The path is impossible, such as one of 5,000 letters, or this user may not read it.
@@ -56,7 +55,7 @@ class Commands(Group):
                 known = UsageError(f"{brief(error.filename)}: {error.strerror}")
             if known is None:
                 raise
-            print(shown(f"eyechart: {known.explain()}"), file=sys.stderr)
+            print(printable(f"eyechart: {known.explain()}"), file=sys.stderr)
             raise typer.Exit(2 if isinstance(known, UsageError) else 1) from error
 
     def format_help(self, ctx: Any, formatter: Any) -> None:

@@ -11,7 +11,8 @@ from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.datasets_scripts.common.whole import write_whole, writing
 from eyechart.evaluators.commands.arguments import split_pairs
 from eyechart.evaluators.evaluation.options import Texts, cli_option
-from eyechart.evaluators.runs.console import say, shown
+from eyechart.evaluators.requests.values import printable
+from eyechart.evaluators.runs.console import say
 
 _DATASET_REPO_HELP = """Benchmark repository of a dataset, made with `eyechart export --benchmark`; results on that
 dataset also go into .eval_results. Repeatable."""
@@ -51,7 +52,7 @@ def publish(
     files, revision = _files(model_repo, card)
     changed, missing = changes(published, model_repo, files), gaps(published)
     for change in changed:
-        print(shown(change.diff()), end="")
+        print(printable(change.diff()), end="")
     for line in missing:
         say(line)
     if not changed:

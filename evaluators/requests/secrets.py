@@ -19,7 +19,7 @@ def redact(text: str) -> str:
         >>> redact(r"no such key: sk-abc, \u0073k-abc, %73k-abc"), redact("https://me:password@host/v1")
         ('no such key: [secret], [secret], [secret]', 'https://[secret]@host/v1')
     """
-    values = [value for name, value in os.environ.items() if name.upper().endswith(_NAMES)]
+    values = [os.environ[name] for name in os.environ if name.upper().endswith(_NAMES)]
     lines = {line.strip() for value in values for line in value.splitlines()}
     # A secret may contain another one.
     for line in sorted(lines, key=len, reverse=True):

@@ -5,6 +5,8 @@ import math
 import re
 from typing import Any, TypeGuard
 
+from eyechart.evaluators.requests.secrets import redact
+
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters except tab and line feed, which a terminal or a page would obey, and lone surrogates."""
 
@@ -50,10 +52,10 @@ def brief(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    r"""A text of unknown origin, with what a terminal or a page would obey and lone surrogates escaped.
+    r"""A text of unknown origin without secrets, with what a terminal or a page would obey and lone surrogates escaped.
 
     Examples:
         >>> printable("a\x1b[2Jb\n"), printable("\u202egnp.exe")
         ('a\\x1b[2Jb\n', '\\u202egnp.exe')
     """
-    return _OBEYED.sub(lambda match: match[0].encode("unicode_escape", "surrogatepass").decode(), text)
+    return _OBEYED.sub(lambda match: match[0].encode("unicode_escape", "surrogatepass").decode(), redact(text))

@@ -8,7 +8,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from eyechart.evaluators.requests.secrets import redact
 from eyechart.evaluators.requests.values import printable
 
 
@@ -18,24 +17,19 @@ def console(*, stderr: bool = False, quiet: bool = False) -> Console:
     return terminal if terminal.is_terminal else Console(stderr=stderr, quiet=quiet, width=140)
 
 
-def shown(text: str) -> str:
-    """A text as it may be printed: without secrets and control characters."""
-    return printable(redact(text))
-
-
 def say(text: str) -> None:
-    """Print a text that may contain untrusted parts, such as a path or a name."""
-    print(shown(text))
+    """Print a text that may contain untrusted parts, such as a path or a name, without control characters."""
+    print(printable(text))
 
 
 def cell(text: str) -> str:
-    """An untrusted text for a table cell, without markup."""
-    return escape(shown(text))
+    """An untrusted text for a table cell: without markup and control characters."""
+    return escape(printable(text))
 
 
 def print_line(console: Console, text: str, style: str | None = None) -> None:
-    """Print an untrusted text as it is: no markup, highlighting or folding."""
-    console.print(shown(text), style=style, markup=False, highlight=False, soft_wrap=True)
+    """Print an untrusted text as it is: no markup, highlighting or folding, and no control characters."""
+    console.print(printable(text), style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def print_notes(console: Console, *texts: str, style: str | None = None) -> None:

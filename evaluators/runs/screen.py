@@ -11,11 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from eyechart.evaluators.published import best_in_paper
+from eyechart.evaluators.requests.values import printable
 from eyechart.evaluators.results.finished_runs import MINI, asked_items, extent
 from eyechart.evaluators.results.notes import grouped, note
 from eyechart.evaluators.results.results_file import AVERAGE, FailedTask, TaskResult
 from eyechart.evaluators.results.score_rows import headline_row, headlines, is_above_chance, unparsed_note
-from eyechart.evaluators.runs.console import print_line, print_notes, shown
+from eyechart.evaluators.runs.console import print_line, print_notes
 from eyechart.evaluators.runs.table import further_rows, notes_of
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
@@ -169,5 +170,5 @@ def _table(rows: Sequence[Sequence[str]]) -> Table:
         justify: Literal["left", "right"] = "left" if name in _COLUMNS[:2] else "right"
         table.add_column(name, justify=justify, vertical="bottom", overflow="fold", no_wrap=not is_name)
     for cells in rows:
-        table.add_row(*(Text(shown(text)) for text in cells))
+        table.add_row(*(Text(printable(text)) for text in cells))
     return table
