@@ -40,8 +40,12 @@ def _is_whole(value: Any) -> bool:
 def _is_number(value: Any) -> bool:
     if isinstance(value, str):
         return _is_text_of(float, value)
-    # Tensors of one number have `item`; `evaluate` takes them too.
-    return isinstance(value, Real) or hasattr(value, "item")
+    try:
+        # Tensors of one number have `item`; `evaluate` takes them too.
+        number = value.item() if hasattr(value, "item") else value
+        return isinstance(number, Real) and not isinstance(number, bool) and isinstance(float(number), float)
+    except (ValueError, RuntimeError, OverflowError):
+        return False
 
 
 def _is_text_of(number: Callable[[str], object], text: str) -> bool:
@@ -59,7 +63,7 @@ _NAME = _Kind(
     frozenset({str, int, type(None)}), lambda value: isinstance(value, str | Integral), "a string or a whole number", ""
 )
 _WHOLE = _Kind(frozenset({int}), _is_whole, "a whole number", "whole numbers")
-_NUMBER = _Kind(frozenset({int, float}), _is_number, "a number", "numbers")
+_NUMBER = _Kind(frozenset({float}), _is_number, "a number", "numbers")
 
 _KINDS = {"string": _TEXT, "large_string": _NAME, "int64": _WHOLE, "float64": _NUMBER}
 
@@ -112,7 +116,7 @@ def _check_values(name: str, column: Sequence[Any], kind: _Kind) -> None:
         return
     for row, value in enumerate(column):
         if type(value) not in kind.plain and not kind.fits(value):
-            raise InputError(f"{name}[{row}] is {value!r}; it must be {kind.one}")
+            raise InputError(f"{name}[{row}] is {value!r:.200}; it must be {kind.one}")
 
 
 def _check_rows(name: str, column: Sequence[Any], kind: _Kind) -> None:

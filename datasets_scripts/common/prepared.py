@@ -5,12 +5,15 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
 import datasets
 from datasets.utils._filelock import FileLock
 
+from eyechart.datasets_scripts.common.errors import BadAnnotationError
+from eyechart.datasets_scripts.common.paths import is_below, is_image, open_regular
 from eyechart.datasets_scripts.common.whole import write_whole
 
 RECORD = "eyechart_files.json"
@@ -18,11 +21,19 @@ RECORD = "eyechart_files.json"
 
 
 def load_prepared(path: str, config: str | None, split: str | None, cache_dir: str | None = None, **files: Any) -> Any:
-    """What `datasets.load_dataset` returns, prepared again if its files in the cache are damaged."""
+    """What `datasets.load_dataset` returns, prepared again if its files in the cache are damaged.
+
+    Raises:
+        BadAnnotationError: A data file of a local folder, which its README may name, is outside of it, links resolved.
+    """
     # The library reads its files as soon as it knows which they are.
     for record in Path(cache_dir or datasets.config.HF_DATASETS_CACHE).expanduser().glob(f"*/*/*/*/{RECORD}"):
         remove_if_damaged(str(record.parent))
     builder = datasets.load_dataset_builder(path, config, cache_dir=cache_dir, **files)
+    for file in (file for of_split in (builder.config.data_files or {}).values() for file in of_split):
+        # Images have rows, which name them in errors.
+        if os.path.isdir(path) and not is_image(file) and not is_below(file, path):
+            raise BadAnnotationError("a data file is outside of the dataset's folder; copy it there", path=file)
     builder.download_and_prepare()
     if not os.path.exists(os.path.join(builder.cache_dir, RECORD)):
         record_files(builder.cache_dir)
@@ -49,7 +60,8 @@ def remove_if_damaged(folder: str) -> None:
 
 def _is_whole(folder: str) -> bool:
     try:
-        record = json.loads(Path(folder, RECORD).read_text("utf-8"))
+        with open_regular(Path(folder, RECORD)) as file:
+            record = json.load(file)
         changed = [name for name, (state, _) in record.items() if state != _state(folder, name)]
         is_whole = all(record[name][1] == _digest(folder, name) for name in changed)
     except (OSError, ValueError, TypeError, AttributeError):
@@ -66,5 +78,5 @@ def _state(folder: str, name: str) -> list[int]:
 
 
 def _digest(folder: str, name: str) -> str:
-    with open(os.path.join(folder, name), "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    with open_regular(os.path.join(folder, name), sys.maxsize) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]

@@ -128,6 +128,8 @@ def _load(path: str, config: str | None, split: str | None, cache_dir: str | Non
         if os.path.isfile(path):
             return load_prepared("parquet", None, "train", cache_dir, data_files=path), split or "test"
         found = datasets.load_from_disk(path) if saved else load_prepared(path, config, None, cache_dir)
+    except BadAnnotationError:
+        raise
     except (FileNotFoundError, ConnectionError) as error:
         reason = f"neither a file or folder here nor a dataset on the Hub: {error}"
         raise MissingFileError(reason, path=path) from error

@@ -358,6 +358,35 @@ def test_a_key_twice_in_own_data(tmp_path):
         load_own(path, "multiple choice")
 
 
+def named(folder, data_file):
+    (folder / "README.md").write_text(f"---\nconfigs:\n- {{config_name: default, data_files: {data_file}}}\n---\n")
+
+
+@pytest.mark.parametrize(
+    "lead_out",
+    rows(
+        "the error names the file, and nothing is read",
+        ("the README of a dataset's folder names a data file above it", lambda f: named(f, "../secret.csv")),
+        ("the README of a dataset's folder names an absolute path", lambda f: named(f, f.parent / "secret.csv")),
+        (
+            "the README of a dataset's folder names a file:// address",
+            lambda f: named(f, f"file://{f.parent}/secret.csv"),
+        ),
+        (
+            "a data file in a dataset's folder is a link that leads out",
+            lambda f: (f / "a.csv").symlink_to("../secret.csv"),
+        ),
+    ),
+)
+def test_data_files_outside_of_a_folder(lead_out, tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "1.png").write_bytes(encoded(noise(), "PNG"))
+    (tmp_path / "secret.csv").write_text("image,description\n1.png,secret\n")
+    lead_out(tmp_path / "data")
+    with pytest.raises(BadAnnotationError, match=r"\.csv: a data file is outside of the dataset's folder"):
+        load_own(tmp_path / "data", "description")
+
+
 def cut(path):
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
@@ -380,6 +409,7 @@ def flipped(path):
         ("files in the cache of prepared datasets are all zeros", lambda path: path.write_bytes(bytes(999))),
         ("bits in the cache of prepared datasets are flipped", flipped),
         ("files in the cache of prepared datasets are missing", Path.unlink),
+        ("files in the cache of prepared datasets are named pipes", lambda path: (path.unlink(), os.mkfifo(path))),
     ),
 )
 def test_a_damaged_cache(damage, tmp_path):

@@ -5,7 +5,9 @@ import warnings
 
 import numpy as np
 import pytest
+from datasets import Value
 
+from eyechart.metrics.columns import check_columns
 from eyechart.metrics.scoring.choices.replies import read_reply
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
 from eyechart.metrics.scoring.pairs.pools import check_pairs
@@ -39,6 +41,11 @@ OPINIONS = PREDICTED + 0.3 * np.random.default_rng(1).normal(size=N)
 
 def scores(predicted, opinions):
     return quality_scores(read_scores(predicted), opinions, settings=QualitySettings(resamples=50))
+
+
+def module(opinions):
+    """The module's check of its columns."""
+    return check_columns({"references": opinions}, {"references": Value("float64")})
 
 
 @pytest.mark.parametrize(
@@ -113,6 +120,9 @@ NAMES_ROW = "it is refused; the message names the argument and the row"
             ("an opinion score is true", lambda: scores([1, 2], [1, True]), r"references\[1\] is True"),
             ("opinion scores are text", lambda: scores([1, 2], np.array(["1", "1_0"])), r"references\[0\] is '1'"),
             ("a pair's opinion score is true", lambda: check_pairs("a", "b", [True], [2]), r"first_references\[0\]"),
+            ("a module's opinion score is true", lambda: module([0.5, True]), r"references\[1\] is True"),
+            ("a module's opinion score is NumPy's true", lambda: module([np.True_]), r"references\[0\] is np.True_"),
+            ("a module's opinion score has 400 digits", lambda: module([0.5, 10**400]), r"references\[1\] is 1000"),
             ("a logit is infinite", lambda: read_logits([[1, 2], [1, -math.inf]]), r"predictions\[1\] is \[1.0"),
             ("two logits are 1e308 and -1e308", lambda: read_logits([[1, 2], [1e308, -1e308]]), r"predictions\[1\]"),
             ("an image lacks the second logit", lambda: read_logits([[1, 2], [1]]), r"predictions\[1\] is \[1\]"),
