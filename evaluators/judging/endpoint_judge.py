@@ -10,13 +10,15 @@ import math
 import time
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import openai
+
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, QuotaError, UsageError, check_ranges
-from eyechart.evaluators.backends.endpoint.client import ChatClient
+from eyechart.evaluators.backends.endpoint.client import ChatClient, attempted
 from eyechart.evaluators.backends.endpoint.failures import DROPPED, dropped_settings
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_TEMPERATURE, EndpointOptions, read_key
 from eyechart.evaluators.backends.processes import ALONE, Processes
@@ -47,7 +49,8 @@ class JudgeOptions:
         max_tokens: Maximum length of a reply in tokens, at least 1. A judge that reasons first needs more.
         price: US dollars per million prompt tokens and per million reply tokens, at least 0; None if unknown.
         max_cost: Spending limit in US dollars, at least 0; None for no limit. Stored replies cost nothing. A request is
-            not sent if it, the charges so far and the requests in flight could together exceed the limit.
+            not sent if it, the charges so far and the requests in flight could together exceed the limit; each attempt
+            that got no answer counts as charged.
     """
 
     model: str
@@ -106,6 +109,10 @@ class _Totals:
         self.reason = self.reason or str(reason)
 
 
+class _LimitError(openai.OpenAIError):
+    """An attempt is not sent, because it might exceed the spending limit."""
+
+
 class EndpointJudge:
     """A judge on a server, asked about many conversations at once; can be passed to a metric as `judge`.
 
@@ -118,7 +125,7 @@ class EndpointJudge:
         self.name = options.model
         self._options, self._store, self._processes = options, store, processes
         self._client = ChatClient(options.model, options.endpoint, key=options.key())
-        # US dollars, without what requests in flight are expected to cost; shared by the judges of all tasks.
+        # US dollars, without what requests in flight may cost; shared by the judges of all tasks.
         self._budget = {"left": math.inf if options.max_cost is None else options.max_cost}
         self._identity = {
             "name": options.model,
@@ -235,30 +242,44 @@ class EndpointJudge:
         options, totals, n = self._options, self._totals, len(conversation.keys)
         if totals.stopped is not None:
             return conversation
-        prompts = n if "n" in self._client.dropped else 1
-        estimate = options.cost(prompts * conversation.tokens, n * options.max_tokens)
-        if estimate > self._budget["left"]:
-            totals.stop(f"the next request might exceed the limit of {options.max_cost} US dollars")
-            return conversation
-        self._budget["left"] -= estimate
+        attempted.set(partial(self._attempt, conversation))
         limit, temperature = options.max_tokens, options.temperature
         answers = self._client.completions(conversation.messages, n, max_tokens=limit, temperature=temperature)
         try:
             async for answer in answers:
-                conversation.add(answer, limit)
+                self._spend(conversation, options.cost(*conversation.add(answer, limit)) - conversation.reserved)
+        except _LimitError:
+            totals.stop(f"the next request might exceed the limit of {options.max_cost} US dollars")
         except EndpointError as error:
             conversation.error = error
-            # A request without a readable answer may be charged; a refused one costs nothing.
-            if error.status is None:
-                lost = n - len(conversation.replies)
-                conversation.cost = options.cost(conversation.tokens, lost * options.max_tokens)
         except ModelError as error:
             conversation.error = error
             totals.stop(type(error)(f"the judge {self.name!r} cannot be asked: {error}"))
-        usage = conversation.usage
-        conversation.cost += options.cost(usage["prompt_tokens"], usage["completion_tokens"])
-        self._budget["left"] += estimate - conversation.cost
         return conversation
+
+    async def _attempt(self, conversation: Conversation, send: Callable[[], Awaitable[Any]]) -> Any:
+        """Send one attempt if its highest cost is within the limit; that is its cost until an answer states another."""
+        missing = 1 if "n" in self._client.dropped else len(conversation.keys) - len(conversation.replies)
+        conversation.reserved = self._options.cost(conversation.tokens, missing * self._options.max_tokens)
+        if conversation.reserved > self._budget["left"]:
+            raise _LimitError
+        self._spend(conversation, conversation.reserved)
+        is_free = False
+        try:
+            response = await send()
+            # A refused request costs nothing.
+            is_free = response.status_code != 200
+            return response
+        except Exception as error:
+            # By name: it is httpx's or httpx2's, as the version of openai has it.
+            is_free = type(error).__name__.startswith("Connect")
+            raise
+        finally:
+            self._spend(conversation, -conversation.reserved if is_free else 0)
+
+    def _spend(self, conversation: Conversation, cost: float) -> None:
+        conversation.cost += cost
+        self._budget["left"] -= cost
 
     def _keep(self, conversation: Conversation) -> None:
         """Store and count the replies to a conversation; after many conversations without one, stop."""

@@ -49,12 +49,12 @@ class Conversation:
         self.tokens = self.bytes // _BYTES_PER_TOKEN
         self.replies: list[Answer] = []
         self.usage = Counter[str]()
-        self.cost = 0.0
-        """In US dollars."""
+        self.cost = self.reserved = 0.0
+        """In US dollars, of all attempts and of the last one."""
         self.error: EndpointError | ModelError | None = None
 
-    def add(self, completion: Completion, max_tokens: int) -> None:
-        """Add the replies in a server's answer; token counts that are missing or impossible are estimated."""
+    def add(self, completion: Completion, max_tokens: int) -> tuple[int, int]:
+        """Add the replies in a server's answer; return its tokens of prompt and replies, estimated if impossible."""
         usage, count = completion.usage, len(completion.choices)
         self.replies += [
             Answer(
@@ -75,6 +75,7 @@ class Conversation:
         else:
             counted = {"estimated": 1, "prompt_tokens": self.tokens, "completion_tokens": count * max_tokens}
         self.usage.update(requests=1, **counted)
+        return counted["prompt_tokens"], counted["completion_tokens"]
 
 
 def _sendable(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 import unicodedata
 
 import pytest
@@ -245,6 +246,41 @@ def test_counts_that_can_be_true(script, judge):
     asked = judge(price=(1e6, 1e6), max_tokens=1024)
     asked([{"role": "user", "content": "Is it dark?"}], 1)
     assert asked.settings()["cost"] == 3000 and asked.settings()["requests_without_usage"] == 0
+
+
+def slow(request):
+    time.sleep(0.3)
+    return always()(request)
+
+
+@pytest.mark.parametrize(
+    ("answers", "attempts", "cost"),
+    [
+        *rows(
+            "each attempt without an answer counts as its highest cost, retries included, and the limit holds",
+            ("all requests to a judge time out", [slow], 3, 3 * 164),
+            ("a judge's server returns unreadable answers", [Response("<html>", 200)], 3, 3 * 164),
+            ("a judge answers after two requests that timed out", [slow, slow, always()], 3, 2 * 164 + 110),
+        ),
+        *rows(
+            "refused attempts cost nothing",
+            (
+                "a judge refuses two attempts as too many requests (429)",
+                [refusal(429), refusal(429), always()],
+                6,
+                4 * 110,
+            ),
+        ),
+    ],
+)
+def test_attempts_without_an_answer(script, judge, answers, attempts, cost):
+    script.say(*answers)
+    conversations = [[{"role": "user", "content": f"{i} {'x' * 298}"}] for i in range(8)]
+    # At a dollar a token, an attempt may cost 164: a prompt of 300 bytes, and four replies of sixteen tokens.
+    asked = judge(max_cost=3.5 * 164, price=(1e6, 1e6), max_tokens=16, timeout=0.1, max_retries=2, concurrency=1)
+    with pytest.warns(LostRoundsWarning, match="no reply in"):
+        asked.ask_all(conversations, 4)
+    assert (len(script.bodies), asked.timings()["judge_cost"]) == (attempts, cost)
 
 
 NOT_ALLOWED = "it is refused; the message names the option and what is allowed"

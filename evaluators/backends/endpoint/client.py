@@ -3,6 +3,8 @@
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
+from contextvars import ContextVar
+from functools import partial
 from typing import Any, TypeVar
 
 import anyio
@@ -33,6 +35,10 @@ _NAMES_SHOWN = 20
 
 Messages = Sequence[Mapping[str, Any]]
 """Chat messages as OpenAI documents them."""
+attempted: ContextVar[Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]]] = ContextVar(
+    "attempted", default=lambda send: send()
+)
+"""What sends each attempt of the requests in this context, retries included; `OpenAIError` refuses one."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -269,7 +275,11 @@ class _HttpClient(openai.DefaultAsyncHttpxClient):
     seconds: float
 
     async def send(self, request: Any, **options: Any) -> Any:
-        """Send a request and wait for the complete answer, which then contains no secrets."""
+        """Send a request, unless `attempted` refuses it."""
+        return await attempted.get()(partial(self._answer, request, **options))
+
+    async def _answer(self, request: Any, **options: Any) -> Any:
+        """The complete answer to a request, without secrets."""
         # httpx or httpx2, depending on the version of openai, which retries after their errors alone.
         package = sys.modules[type(request).__module__.partition(".")[0]]
         try:
