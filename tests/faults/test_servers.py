@@ -45,6 +45,12 @@ def trickle(request):
 
 
 ZIPPED = Response(gzip.compress(bytes(7 * 10**7), 1), 200, {"Content-Encoding": "gzip"})
+
+
+def head(content_type):
+    return Response("{}", 400, content_type=content_type)
+
+
 REFUSAL = {"message": {"content": None, "refusal": "I can't."}}
 PAGE = Response("<html>Log in</html>", 200, content_type="text/html")
 SURROGATE = body('{"choices": [{"message": {"content": "\\ud800"}}]}')
@@ -102,6 +108,12 @@ def test_what_may_pass_is_asked_again_and_then_an_error_of_the_item(script, ask,
             ("a server answers 200 with a list", [], "not a chat completion .*it begins with '\\[\\]'"),
             ("a server answers 200 with an error", {"error": {"message": "overloaded"}}, "not a chat completion"),
             ("a server sends a small compressed body, large when unpacked", ZIPPED, "not a chat completion"),
+            (
+                "a server's character set is not one of texts",
+                head("text/html; charset=zlib_codec"),
+                "answered 400: no reason given",
+            ),
+            ("a server's headers are not ASCII", head("caf\xe9"), "answered 400: no reason given"),
             ("a reply has no message", {"choices": [{}]}, "'choices.0.message': Field required"),
             ("a reply's text contains a lone surrogate", SURROGATE, "not a chat completion .*hex"),
             ("a server returns no reply", {"choices": []}, "returned 0 replies; expected 1"),

@@ -30,7 +30,7 @@ _CONNECT_TIMEOUT = 10.0
 _MOST_BYTES = 64 * 2**20
 # A small packed body could fill the memory before its length is known.
 _UNPACKED = {"Accept-Encoding": "identity"}
-_OF_ENCODING = ("content-encoding", "content-length", "transfer-encoding")
+_HEADERS_READ = ("location", "retry-after", "retry-after-ms", "x-should-retry")
 _NAMES_SHOWN = 20
 
 Messages = Sequence[Mapping[str, Any]]
@@ -294,8 +294,10 @@ class _HttpClient(openai.DefaultAsyncHttpxClient):
         except TimeoutError:
             raise package.ReadTimeout("the answer was not complete in time", request=request) from None
         content = redact(body.decode(errors="surrogateescape")).encode(errors="surrogateescape")
-        headers = [item for item in response.headers.multi_items() if item[0].lower() not in _OF_ENCODING]
+        # Others may be malformed, such as the character set.
+        sent = {name: response.headers.get(name, "") for name in _HEADERS_READ}
+        headers = {name: value for name, value in sent.items() if value and value.isascii()}
         if response.status_code >= 500 and failures.is_final(content.decode(errors="replace")):
             # openai's client takes this header for the server's decision.
-            headers.append(("x-should-retry", "false"))
+            headers["x-should-retry"] = "false"
         return type(response)(response.status_code, headers=headers, content=content, request=request)
