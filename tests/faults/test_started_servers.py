@@ -1,5 +1,6 @@
 """Servers that a run starts: they end with it."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -9,7 +10,7 @@ import time
 import psutil
 import pytest
 
-from tests.faults.fault import rows
+from tests.faults.fault import fault, rows
 
 # Starts a server that never answers, as `eyechart run --serve` does.
 _RUN = """
@@ -77,10 +78,30 @@ def is_running(pid):
 
 def wait_for(condition, what):
     end = time.monotonic() + 120
-    while not (value := condition()):
+    while not condition():
         assert time.monotonic() < end, what
         time.sleep(0.05)
-    return value
+
+
+@contextlib.contextmanager
+def started(kind, patience, folder):
+    """A run with a server of a kind; at the end, the run and every process of the server have to end by themselves."""
+    pids = folder / "pids"
+    pids.mkdir()
+    (folder / "server.py").write_text(_SERVER)
+    command = [sys.executable, "-c", _RUN, str(folder), kind, str(patience)]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        wait_for(lambda: len([*pids.iterdir()]) == COUNTS.get(kind, 2), "the server starts")
+        yield run
+        output, _ = run.communicate(timeout=120)
+        assert run.returncode != 0, output
+        wait_for(lambda: not any(is_running(int(file.stem)) for file in pids.iterdir()), output)
+    finally:
+        run.kill()
+        for file in pids.iterdir():
+            if is_running(int(file.stem)):
+                os.kill(int(file.stem), signal.SIGKILL)
 
 
 SECOND = (signal.SIGINT, signal.SIGINT)
@@ -105,24 +126,14 @@ SECOND = (signal.SIGINT, signal.SIGINT)
     ),
 )
 def test_nothing_is_left(kind, signals, patience, tmp_path):
-    pids = tmp_path / "pids"
-    pids.mkdir()
-    (tmp_path / "server.py").write_text(_SERVER)
-    command = [sys.executable, "-c", _RUN, str(tmp_path), kind, str(patience)]
-    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    try:
-        files = wait_for(
-            lambda: len(started := [*pids.iterdir()]) == COUNTS.get(kind, 2) and started, "the server starts"
-        )
-        processes = [int(file.stem) for file in files]
+    with started(kind, patience, tmp_path) as run:
         for number in signals:
             run.send_signal(number)
             time.sleep(0.5)
-        output, _ = run.communicate(timeout=120)
-        assert run.returncode != 0, output
-        for pid in processes:
-            wait_for(lambda pid=pid: not is_running(pid), (pid, output))
-    finally:
-        for file in pids.iterdir():
-            if is_running(int(file.stem)):
-                os.kill(int(file.stem), signal.SIGKILL)
+
+
+@fault("the process that stops a server is killed", "the run ends, and no process of the server is left")
+def test_the_guardian_is_killed(tmp_path):
+    with started("worker", 600, tmp_path) as run:
+        (guardian,) = psutil.Process(run.pid).children()
+        guardian.kill()

@@ -30,7 +30,7 @@ from eyechart.evaluators.requests.keys import files_digest
 from eyechart.evaluators.requests.secrets import redact
 
 # In seconds.
-_ANSWER_TIMEOUT, _STOP_TIMEOUT, _LOG_TIMEOUT = 10.0, 30, 5
+_ANSWER_TIMEOUT, _STOP_TIMEOUT, _LOG_TIMEOUT = 10.0, 10, 5
 _LINES_SHOWN, _ERRORS_SHOWN = 20, 5
 _LOG_END = 1 << 16
 """Bytes of the log in which its last lines are looked for."""
