@@ -6,10 +6,12 @@ from typing import Any
 
 from eyechart.metrics.score_spec import ScoreSpec, Unit, value_at
 from eyechart.metrics.scores import DIMENSIONS, FIT_PARAMETERS, INFINITY, INTERVALS, NAMED, OWN_RANGE, SCORES
-from eyechart.metrics.scoring.statistics.intervals import KINDS
+from eyechart.metrics.scoring.statistics.intervals import KINDS, wilson_of_share
 
 # Allows for rounding, as in a Kendall correlation of 1.0000000000000002.
 _TOLERANCE = 1e-9
+# Scores may have been rounded to six digits.
+_ROUNDING = 2e-6
 
 _SPECS = {found.key: found for found in SCORES}
 _INTERVALS = {found.interval_key: found for found in SCORES if found.has_interval}
@@ -20,6 +22,13 @@ _WHOLES = (
     ("first_rate", "second_rate", "draw_rate"),
 )
 """Shares that must add up to 1."""
+_TOTALS = (
+    (("yes_no.yes", "yes_no.no"), "yes_no.mean", 2),
+    (("score_cc", "score_rc"), "score_sa", 1),
+    (tuple(f"{name}.score" for name in DIMENSIONS), "sum", 1),
+    (tuple(f"{name}.score" for name in DIMENSIONS), "mean", len(DIMENSIONS)),
+)
+"""Scores with their sum or mean: the parts, the whole and the divisor."""
 _MAPPINGS = {key.rpartition(".")[0] for key in (*_SPECS, *NAMED)} - {""}
 
 
@@ -60,13 +69,51 @@ def contradictions(scores: Mapping[str, Any], where: str = "scores") -> Iterator
         if all(map(_is_defined, shares)) and abs(sum(shares) - 1) > _TOLERANCE:
             names = f"{', '.join(keys[:-1])} and {keys[-1]}"
             yield f"{where}.{names} add up to {sum(shares):g}; expected 1"
-    sides, mean = [value_at(scores, f"yes_no.{side}") for side in ("yes", "no")], value_at(scores, "yes_no.mean")
-    if all(map(_is_defined, (*sides, mean))) and abs(sum(sides) / 2 - mean) > _TOLERANCE:
-        yield f"{where}.yes_no.mean is {mean!r:.60}; expected the mean of yes and no, {sum(sides) / 2:g}"
+    for keys, whole, divisor in _TOTALS:
+        *parts, total = [value_at(scores, key) for key in (*keys, whole)]
+        if all(map(_is_defined, (*parts, total))) and abs(sum(parts) / divisor - total) > _ROUNDING:
+            of = f"the {'sum' if divisor == 1 else 'mean'} of {' and '.join(keys)}"
+            yield f"{where}.{whole} is {total!r:.60}; expected {of}, {sum(parts) / divisor:g}"
+    for found in filter(lambda found: _is_defined(found.value(scores)), _SPECS.values()):
+        yield from _count_contradictions(found, scores, where)
     for name, parts in scores.items():
         if name.startswith("by_") and _are_mappings(parts):
             for part, own in parts.items():
                 yield from contradictions(own, f"{where}.{name}.{part}")
+
+
+def _count_contradictions(found: ScoreSpec, scores: Mapping[str, Any], where: str) -> Iterator[str]:
+    """How a score contradicts its number of items, its parts and its interval."""
+    value, counts = found.value(scores), _right_and_wrong(found, scores)
+    least = most = value
+    if any(counts):
+        right, n = counts[0], sum(counts)
+        if abs(right - round(right)) > _ROUNDING * n:
+            yield f"{where}.{found.key} is {value!r:.60}; no number of right answers to {n:g} items gives it"
+        for name, parts in scores.items():
+            if name.startswith("by_") and _are_mappings(parts):
+                of_parts = list(map(sum, zip(*(_right_and_wrong(found, part) for part in parts.values()), strict=True)))
+                if any(part > whole + _ROUNDING * n for part, whole in zip(of_parts, counts, strict=False)):
+                    shown = f"{of_parts[0]:g} right and {of_parts[1]:g} wrong answers"
+                    yield f"{where}.{name} has {shown}; {found.key} has {counts[0]:g} and {counts[1]:g}"
+        # Answers that depend on each other make the interval wider; nothing makes it narrower.
+        least, most = (found.high * end for end in wilson_of_share(min(max(right / n, 0), 1), n))
+    # The rounds of a judge and a bootstrap can give an interval without the score in it.
+    is_around = found.is_percentage or str(value_at(scores, f"{INTERVALS}.{found.key}.kind")).startswith("jackknife")
+    low, high = found.bounds(scores) or (None, None)
+    if is_around and _is_defined(low) and _is_defined(high):
+        rounding = _ROUNDING * found.high
+        if low > least + rounding or high < most - rounding:
+            yield f"{where}.{found.interval_key} is {[low, high]!r:.60}; expected at least {least:g} to {most:g}"
+
+
+def _right_and_wrong(found: ScoreSpec, scores: Mapping[str, Any]) -> tuple[float, float]:
+    """The numbers of right and of wrong answers that a share of items states; 0 for another score."""
+    n, value = found.n(scores), found.value(scores)
+    # Pairs of equal quality are left out of one of the shares.
+    if not (found.is_percentage and found.of and n and _is_defined(value)) or scores.get("equal_quality"):
+        return 0.0, 0.0
+    return value / found.high * n, (1 - value / found.high) * n
 
 
 def _is_defined(value: Any) -> bool:

@@ -15,7 +15,7 @@ from eyechart.datasets_scripts.common.whole import write_whole, writing
 from eyechart.evaluators.comparison.differences import FEW_TO_RESAMPLE, ComparedScore, Difference, differences
 from eyechart.evaluators.comparison.item_scores import IncomparableError, ItemScores, items_of, shared_items
 from eyechart.evaluators.comparison.settings import allowed_names, also_differ, breaking_differences
-from eyechart.evaluators.results.finished_runs import Run, TaskKey, is_mini_data, merged_keys, read_runs
+from eyechart.evaluators.results.finished_runs import Run, TaskKey, extent, is_mini_data, merged_keys, read_runs
 from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.evaluators.tasks import match_tasks
 from eyechart.metrics.score_spec import ScoreSpec
@@ -49,6 +49,8 @@ class Comparison:
     """Key of each compared task's headline score, by the title of the task."""
     synthetic: tuple[str, ...]
     """Titles of the compared tasks on synthetic demo data."""
+    partial: Mapping[str, tuple[str, ...]]
+    """By run, the compared tasks that it ran on a part of the data, or that are incomplete."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +195,20 @@ def _compare_pair(
         tuple(dict.fromkeys(filter(None, (also_differ(first.tasks[key], second.tasks[key]) for key in compared)))),
         {key.title: score.key for key in compared if (score := first.tasks[key].headline_spec()) is not None},
         tuple(key.title for key in compared if any(is_mini_data(run.tasks[key].settings) for run in runs)),
+        {run.label: parts for run in runs if (parts := tuple(filter(None, (_part(run, key) for key in compared))))},
     )
+
+
+def _part(run: Run, key: TaskKey) -> str:
+    """On which part of its data a run has a task; "" if it is complete."""
+    result = run.tasks[key]
+    limit, part = result.settings.get("limit"), extent([result])
+    reasons = [
+        "" if part.startswith("all") else part,
+        "" if limit is None else f"--limit {limit}",
+        "" if result.complete else "incomplete",
+    ]
+    return f"{key.title}: {', '.join(filter(None, reasons))}" if any(reasons) else ""
 
 
 def _adjusted(pairs: Sequence[Comparison]) -> list[Comparison]:

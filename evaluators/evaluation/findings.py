@@ -63,6 +63,8 @@ def _setting_notes(protocol: Protocol, result: TaskResult) -> Iterator[Note]:
         yield note("sample", **settings[SAMPLE])
     if repeated := model.get("predictions_repeated", 0):
         yield note("repeated_rows", rows=repeated, file=model["file"])
+    if unused := model.get("predictions_unused", 0):
+        yield note("unused_rows", unused=unused, of=model["predictions"] - repeated, file=model["file"])
     yield from served_notes(settings)
     if settings.get("blind"):
         yield note("blind")

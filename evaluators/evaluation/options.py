@@ -105,9 +105,11 @@ class Goal:
         ranges = {
             "difference": (self.difference is None or 0 < abs(self.difference) <= 2, "above 0 and at most 2"),
             "power": (0.05 < self.power < 1, "above 0.05 and below 1"),
-            "n": (self.n is None or self.n >= 2, "at least 2"),
-            "models": (self.models >= 2, "at least 2"),
+            "n": (self.n is None or 2 <= self.n <= 10**7, "from 2 to 10,000,000"),
+            "models": (2 <= self.models <= 10**6, "from 2 to 1,000,000"),
         }
         for name, (is_allowed, allowed) in ranges.items():
             if not is_allowed:
-                raise UsageError(f"--{name} {getattr(self, name):g} is not allowed; it must be {allowed}")
+                value = getattr(self, name)
+                shown = f"{value:g}" if isinstance(value, float) else str(value)
+                raise UsageError(f"--{name} {shown:.40} is not allowed; it must be {allowed}")

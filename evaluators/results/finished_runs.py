@@ -19,7 +19,15 @@ from eyechart.evaluators.results.items import (
     read_predictions,
 )
 from eyechart.evaluators.results.notes import Note, note
-from eyechart.evaluators.results.results_file import AVERAGE, SAMPLE, Results, TaskResult, read_results, task_folder
+from eyechart.evaluators.results.results_file import (
+    AVERAGE,
+    SAMPLE,
+    Results,
+    TaskResult,
+    check_stated_scores,
+    read_results,
+    task_folder,
+)
 from eyechart.metrics.score_spec import value_at
 from eyechart.metrics.scores import specs_in
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
@@ -146,11 +154,14 @@ def read_runs(folders: Sequence[str | Path]) -> list[Run]:
         if not path.exists():
             raise MissingFileError("does not exist; expected the folder of a finished run", path=path)
     results = [read_results(path) for path in paths]
-    labels = _labels(paths, results)
-    return [
-        Run(path, label, result, read_predictions(path / PREDICTIONS_FILE, result.predictions_sha256))
-        for path, label, result in zip(paths, labels, results, strict=True)
+    predictions = [
+        read_predictions(path / PREDICTIONS_FILE, result.predictions_sha256)
+        for path, result in zip(paths, results, strict=True)
     ]
+    for path, result, table in zip(paths, results, predictions, strict=True):
+        if table is None:
+            check_stated_scores(result, path)
+    return list(map(Run, paths, _labels(paths, results), results, predictions))
 
 
 def merged_keys(runs: Sequence[Run]) -> list[TaskKey]:

@@ -255,6 +255,7 @@ WORDS: Mapping[str, str | Callable[[_Values], str]] = {
     "overlap": "Overlapping intervals of A and B do not mean a tie: use the interval and p of the difference.",
     "own_data": "The data are the publisher's own, not a benchmark's.",
     "p_values": "p: each score by itself; of 20 equal scores, one has p < 0.05 by chance",
+    "partial": lambda v: f"{v['run']} is on a part of the data: {'; '.join(v['parts'])}.",
     "passed_over": "not {what}: {title}: {reason}",
     "places": lambda v: (
         "Runs share a place (1 is the best) unless a paired test finds a difference (p < 0.05, Holm-adjusted over "
@@ -291,6 +292,7 @@ WORDS: Mapping[str, str | Callable[[_Values], str]] = {
     ),
     "undefined_difference": "{title}: {scores}: {reason}",
     "unparsed": _unparsed,
+    "unused_rows": "{unused} of {of} predictions in {file} match no item of this run.",
     "unusable": "{unusable} of {of} answers cannot be scored; scores are of the others. The first: '{id}': {reason}.",
     "verdict": _verdict,
     "verdict_of_runs": _verdict_of_runs,

@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 from eyechart.datasets_scripts.common.errors import BadResultsError, MissingFileError
 from eyechart.datasets_scripts.common.paths import open_regular
 from eyechart.evaluators.results.notes import Note
-from eyechart.metrics.score_check import misfits
+from eyechart.metrics.score_check import contradictions, misfits
 from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scores import FIT_PARAMETERS, specs_in
 
@@ -91,10 +91,30 @@ class Diagnostics(TypedDict, total=False):
     replies: Annotated[int, Field(ge=0)]
 
 
-class Record(BaseModel):
-    """A part of the file that has no other keys than these."""
+class _Data(TypedDict, total=False):
+    __pydantic_config__ = ConfigDict(extra="allow", strict=True)  # type: ignore[misc]
+    source: str
+    config: str | None
+    options: dict[str, Any] | None
+    rows: int | None
+    is_mini: bool | None
 
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+class Settings(TypedDict, total=False):
+    """How a result was computed; the settings that readers need are named here."""
+
+    __pydantic_config__ = ConfigDict(extra="allow", strict=True)  # type: ignore[misc]
+    data: _Data
+    model: dict[str, Any]
+    judge: dict[str, Any]
+    sample: dict[str, Any] | None
+    limit: int | None
+
+
+class Record(BaseModel):
+    """A part of the file that has no other keys than these, and no values of other types."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True, strict=True)
 
 
 class LeftOut(Record):
@@ -116,7 +136,8 @@ class TaskResult(Record):
     model: str = ""
     scores: Scores | None = None
     """None if the labels are private."""
-    settings: dict[str, Any] = {}
+    settings: Annotated[dict[str, Any], GetPydanticSchema(lambda _, schema_of: schema_of(Settings))] = {}
+    """How it was computed: `Settings`."""
     variants: dict[str, Scores] = {}
     """Alternative scorings of the same answers by name."""
     diagnostics: Annotated[dict[str, Any], GetPydanticSchema(lambda _, schema_of: schema_of(Diagnostics))] = {}
@@ -216,6 +237,15 @@ def read_results(path: str | Path) -> Results:
             raise _bad(file, f"key tasks[{number}].{missing[0]}: field required")
         task.scores, task.variants, task.diagnostics = map(with_nan, (task.scores, task.variants, task.diagnostics))
     return results
+
+
+def check_stated_scores(results: Results, path: Path) -> None:
+    """Raise `BadResultsError` if scores contradict each other; without predictions, nothing else would show it."""
+    for number, task in enumerate(results.tasks):
+        stated = {"scores": task.scores or {}} | {f"variants.{name}": scores for name, scores in task.variants.items()}
+        for place, scores in stated.items():
+            if reason := next(contradictions(scores, f"key tasks[{number}].{place}"), ""):
+                raise _bad(path / RESULTS_FILE, reason)
 
 
 def with_nan(value: Any) -> Any:

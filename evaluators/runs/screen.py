@@ -84,10 +84,11 @@ def print_screen(output: Console, results: Sequence[TaskResult], failed: Sequenc
     # Without an average, a task can have several results.
     names = [f"{each.task} on {each.dataset}" if tasks.count(each.task) > 1 else each.task for each in shown]
     named = list(zip(names, shown, strict=True))
-    for name, result in named:
-        if unparsed := unparsed_note(result):
-            print_notes(output, f"{name}: {unparsed.text}", style="red")
-    lines, marks = _shown_notes(results, set(tasks), output.width)
+    unused = [(name, each.text) for name, result in named for each in result.notes if each.code == "unused_rows"]
+    unparsed = [(name, few.text) for name, result in named if (few := unparsed_note(result))]
+    for name, text in (*unused, *unparsed):
+        print_notes(output, f"{name}: {text}", style="red")
+    lines, marks = _shown_notes(results, {text for _, text in unused}, output.width)
     print_notes(output, _title(shown), style="bold")
     rows = [(name + marks.get(result.task, ""), *_cells(result)) for name, result in named]
     rows += [(failure.task, "failed, see above") for failure in failed]
@@ -145,12 +146,13 @@ def _answers(results: Sequence[TaskResult]) -> str:
     return f"Answers: {count:,} in {seconds:.1f} s{f', {stored:,.0f} of them from the store' if stored else ''}."
 
 
-def _shown_notes(results: Sequence[TaskResult], tasks: set[str], width: int) -> tuple[list[str], dict[str, str]]:
-    """The lines of the notes that fit on the screen, and the marks of those that are not about all tasks, by task."""
+def _shown_notes(results: Sequence[TaskResult], above: set[str], width: int) -> tuple[list[str], dict[str, str]]:
+    """The lines of further notes that fit on the screen, and marks, by task, of those that are not about all tasks."""
     lines: list[str] = []
     marks: dict[str, str] = {}
     unused = iter("¹²³⁴⁵")
-    notes = notes_of(results)
+    tasks = {result.task for result in results}
+    notes = {text: about for text, about in notes_of(results).items() if text not in above}
     for number, (text, about) in enumerate(notes.items()):
         mark = next(unused) if tasks != set(about) and len(tasks) > 1 else ""
         folded = textwrap.wrap(f"{mark} {text}".strip(), width, subsequent_indent="  ", break_long_words=False)

@@ -113,7 +113,11 @@ def sparse(path):
         ("a run whose start time has no time zone", started("2026-05-01T12:00:00"), "expected a time with time zone"),
         ("a run with a date in the next year", started("2027-01-01T00:00:00+00:00"), "which is in the future"),
         ("a mean of shares that is outside their range", scored("yes_no.mean", 1.5), "expected a number from 0 to 1"),
-        ("a mean that differs from the mean of its parts", scored("yes_no.mean", 0.9), "mean of yes and no, 0.5"),
+        (
+            "a mean that differs from the mean of its parts",
+            scored("yes_no.mean", 0.9),
+            "mean of yes_no.yes and yes_no.no, 0.5",
+        ),
         ("shares that add up to less than 1", scored("extraction.exact", 0.5), "add up to 0.5; expected 1"),
         (
             "shares of a subset that add up to more than 1",

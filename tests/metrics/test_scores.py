@@ -10,7 +10,7 @@ import pytest
 
 import eyechart.metrics
 from eyechart.metrics import space
-from eyechart.metrics.score_check import misfits
+from eyechart.metrics.score_check import contradictions, misfits
 from eyechart.metrics.score_spec import ScoreSpec, Unit, value_at
 from eyechart.metrics.scores import (
     ANSWER,
@@ -84,7 +84,7 @@ def test_what_a_module_returns_is_what_the_table_declares(module: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_what_a_module_returns_passes_the_check(name: str) -> None:
     scores = {key: value for key, value in computed(name).items() if key != "items"}
-    assert list(misfits(scores)) == []
+    assert [*misfits(scores), *contradictions(scores)] == []
     assert list(misfits(json.loads(json.dumps(scores).replace("NaN", "null")))) == []
 
 

@@ -111,7 +111,7 @@ def test_q_bench_table_3(tables):
         "sum": 3.2123,
         "judge": "gpt-4",
     }
-    (table,) = tables(scored("q_bench/description", "lldescribe", scores, settings={"judge": "another"}))
+    (table,) = tables(scored("q_bench/description", "lldescribe", scores, settings={"judge": {"name": "another"}}))
     assert shown(table)[0][1:] == (
         *("27.48", "54.74", "17.78", "0.90", "30.51", "26.04", "43.45", "1.13"),
         *("10.85", "60.34", "28.81", "1.18", "3.21"),

@@ -11,7 +11,8 @@ from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.hub_cards.leaderboard.boards import BOARDS, Board
 from eyechart.metrics.database_averages import AVERAGED_SCORES, mean_scores
 from eyechart.metrics.score_spec import Unit
-from eyechart.metrics.scores import specs_of
+from eyechart.metrics.scores import DIMENSIONS, specs_of
+from eyechart.metrics.scoring.statistics.intervals import wilson_of_share
 
 STARTED = "2026-05-01T12:00:00+00:00"
 
@@ -22,18 +23,28 @@ def board_named(name: str) -> Board:
 
 def result_on(board: Board, model: str, score: float = 0.5, width: float = 0.02) -> dict[str, Any]:
     """A task of a results file: every column of the board has the score, in its own unit, with an interval."""
-    scores: dict[str, Any] = {board.main.score.counts[0]: board.items or 500}
+    n = board.items or 500
+    scores: dict[str, Any] = {board.main.score.counts[0]: n}
+    # A share that some number of right answers gives.
+    score = round(score * n) / n
     for column in board.columns:
         unit = column.score.high if column.score.unit is Unit.PERCENT else 1
         put(scores, (*column.part, *column.score.key.split(".")), round(unit * score, 6))
         if column.score.has_interval and board.dataset != AVERAGE:
-            interval = [unit * max(0.0, score - width), unit * min(1.0, score + width)]
+            # No interval of a share is narrower than Wilson's.
+            low, high = wilson_of_share(score, n) if column.score.is_percentage else (score, score)
+            interval = [unit * max(0.0, min(low, score - width)), unit * min(1.0, max(high, score + width))]
             put(scores, (*column.part, *column.score.interval_key.split(".")), interval)
     for name, _, key in (spec.key.partition(".") for spec in specs_of(board.task.metric)):
         if key and name in scores:
             # Shares add up to 1, and the accuracies of yes and no have their mean.
             value = score if key in ("yes", "no") else 1 if key in ("exact", "p0") else 0
             scores[name].setdefault(key, round(value, 6))
+    if "score_rc" in scores:
+        scores |= {"score_rc": 0.0, "score_rc_ci95": [0.0, 100.0]}
+    if "sum" in scores:
+        scores["sum"] = round(len(DIMENSIONS) * score, 6)
+        scores["sum_ci95"] = [len(DIMENSIONS) * end for end in scores["sum_ci95"]]
     if "first_rate" in scores:
         scores |= {"second_rate": 1 - scores["first_rate"], "draw_rate": 0}
     if board.task.metric == "softmax_iqa":

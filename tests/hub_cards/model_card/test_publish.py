@@ -302,7 +302,6 @@ PRIVATE_NOTE = note("private", is_private=True, dataset="llvisionqa", split="dev
     ("result", "reason"),
     [
         (evaluated(data={"is_mini": True}), SYNTHETIC),
-        (evaluated(data={"is_mini": "no"}), SYNTHETIC),
         (evaluated(data={"source": str(mini.release("llvisionqa"))}), SYNTHETIC),
         (evaluated(settings={"data": {}}, data={"is_mini": None}), SYNTHETIC),
         (evaluated(settings={"limit": 5}), "run used --limit 5; repeat the run without --limit"),
