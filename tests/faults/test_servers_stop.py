@@ -11,6 +11,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, QuotaError, UsageError
+from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.serving import Server
 from eyechart.evaluators.requests.types import IMAGE, Request
@@ -284,3 +285,12 @@ def test_a_server_that_lists_another_model(script, http, tmp_path):
     options = ["--model", "m", "--base-url", http.url_for("/v1"), "--mini", "--limit", "2", "--out", tmp_path / "out"]
     done = invoke("run", "q_bench/perception", *options, code=0)
     assert "lists 'other', but not 'm'" in done.output
+
+
+@fault("a server's list of models is malformed, in seven forms", "the model is asked without it")
+def test_a_server_whose_list_is_malformed(script, http):
+    script.say(GOOD)
+    for listed in ("[]", "null", '"m"', '{"data": null}', '{"data": [{}]}', '{"data": [{"id": 1e400}]}', "[" * 10**5):
+        http.expect_oneshot_request(MODELS).respond_with_data(listed)
+        client = ChatClient("m", EndpointOptions(base_url=http.url_for("/v1")))
+        assert list(client.map(ChatClient.check_model, [client])) == [[]]

@@ -45,9 +45,9 @@ _SET_BY_PRESETS = ("--host", "--port", "--model", "--model-path", "-m")
 # The variables from which vLLM and llama.cpp read the key that they require.
 _KEYS = ("VLLM_API_KEY", "LLAMA_API_KEY")
 _SECRET = re.compile(
-    # An option, which argparse also takes abbreviated; a variable or a field of JSON; a URL.
+    # An option, which argparse also takes abbreviated; a variable or a field of JSON, but no token such as <s>; a URL.
     r"(?<!\S)--?(?:[\w.-]*{words}|api?[-_]?k?e?|hf[-_]to?k?e?|hft|ssl[-_]keyfile[-_]p\w*)(?![\w-])"
-    r"|(?<![\w.-])\w*{words}(?=\s*[=:])|://[^\s/]+@".replace(
+    r"|(?<![\w.-])\w*{words}(?=\s*[=:](?!\s*<))|://[^\s/]+@".replace(
         "{words}", "(?:keys?|token|secrets?|passw(?:or)?ds?|authorization)"
     ),
     re.IGNORECASE,
