@@ -34,5 +34,5 @@ def _spellings(secret: str) -> re.Pattern[str]:
     parts = []
     for character in secret:
         plain, encoded = re.escape(character), "".join(f"%{byte:02x}" for byte in character.encode(errors="replace"))
-        parts.append(rf"(?:{plain}|\\+(?:{plain}|(?i:u{ord(character):04x}))|(?i:{encoded}))")
+        parts.append(rf"(?:{plain}|\\{{1,8}}(?:{plain}|(?i:u{ord(character):04x}))|(?i:{encoded}))")
     return re.compile("".join(parts))

@@ -22,6 +22,7 @@ from tests.evaluators.command_line import invoke
 from tests.evaluators.scripted_server import completion, refusal
 from tests.faults.fault import fault, rows
 from tests.faults.helpers import body, hostile
+from tests.growth import growth
 
 KEY = "sk-this-is-the-secret-key"
 REFUSED = "it is refused before anything is sent, and is not shown"
@@ -216,6 +217,12 @@ def test_a_log_never_contains_a_secret(value, data):
         output.first = data.draw(st.integers(1, len(printed) - 1))
         _write_log(output, log)
         assert log.contents == b"before [secret] behind\n"
+
+
+@fault("a server answers with backslashes only", "the time grows in proportion to their number")
+def test_secrets_are_found_in_linear_time(monkeypatch):
+    monkeypatch.setenv("SOME_KEY", KEY)
+    assert growth(lambda size: redact("\\" * size)) < 8
 
 
 @fault("variables for keys are empty, short, words or numbers", "no text is changed")
