@@ -79,6 +79,8 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
     VERSION = datasets.Version("1.0.0")
     SPLITS: ClassVar[tuple[str, ...]]
     """All splits that the dataset can have."""
+    RELATIVE_NAMES: ClassVar[bool] = True
+    """Whether images are named relative to their folder, and not by any path below it."""
 
     def by_hand(self) -> str:
         """How to get by hand what cannot be downloaded automatically, as steps; "" if nothing."""
@@ -156,13 +158,7 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
         return "images" if "images" in self.info.features else "image"
 
     def _fetch(self, dl_manager: datasets.DownloadManager, location: str, how_to_get: str) -> str:
-        """Download one of the release's files into the cache of `datasets` and return its path there.
-
-        An interrupted download is resumed, from the Hub and from other servers that can send parts.
-
-        Raises:
-            MissingFileError: It cannot be downloaded, or differs from its published checksum.
-        """
+        """Download one of the release's files into the cache of `datasets`, or its rest, and return its path there."""
         # The Hub's address may be that of a mirror.
         location = location.replace("https://huggingface.co", datasets.config.HF_ENDPOINT)
         folder = self._cache_downloaded_dir
@@ -184,10 +180,7 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
         return unpack(archive, self._unpacked_folder)
 
     def _image_folders(self, data_dir: str, names: Sequence[str], archives: Sequence[str] = ()) -> tuple[str, ...]:
-        """Return the folders that may contain the images; unpack an archive of them if needed.
-
-        The arguments are those of `image_folders`.
-        """
+        """As `image_folders`; unpack an archive of images if needed."""
         return image_folders(data_dir, names, archives if self.config.images == "load" else (), self._unpacked_folder)
 
     @property
@@ -208,7 +201,6 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
                 if example["id"] in examples:
                     reason = f"duplicate id {example['id']!r}: row {places[example['id']]} has the same id"
                     raise BadAnnotationError(reason, path=path, row=number)
-                self._check_images(example, path, number)
                 missing = self._find_images(example, annotation, path, number)
             except BadAnnotationError as error:
                 left_out.bad(error, annotation.split)
@@ -224,31 +216,27 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
         for path in annotation.files:
             yield from ((path, number, raw) for number, raw in self._read(path))
 
-    def _check_images(self, example: dict[str, Any], path: str, number: int) -> None:
-        for image in _as_list(example[self._image_column]):
-            if isinstance(image, str) and not is_inside(image):
-                reason = f"image name {image!r} points outside the image folder"
-                raise BadAnnotationError(reason, path=path, row=number)
-            if isinstance(image, ImageCell) and image.problem:
-                raise BadAnnotationError(image.problem, path=path, row=number)
-
     def _find_images(self, example: dict[str, Any], annotation: Annotation, path: str, number: int) -> str | None:
         """Replace image names by paths; return the name of a missing image, else None."""
         column = self._image_column
         single = not isinstance(example[column], list)
+        names = _as_list(example[column])
+        for name in names:
+            problem = name.problem if isinstance(name, ImageCell) else ""
+            if isinstance(name, str) and self.RELATIVE_NAMES and not is_inside(name):
+                problem = f"image name {name!r} points outside the image folder"
+            if problem:
+                raise BadAnnotationError(problem, path=path, row=number)
         if self.config.images == "skip":
             example[column] = None if single else []
             return None
-        names = _as_list(example[column])
         try:
             found = [find_image(annotation.image_folders, name) if isinstance(name, str) else name for name in names]
         except ValueError as error:
             raise BadAnnotationError(str(error), path=path, row=number) from error
-        if None in found:
-            name = names[found.index(None)]
-            return name if isinstance(name, str) else "no image named"
         example[column] = found[0] if single else found
-        return None
+        missing = [name for name, image in zip(names, found, strict=True) if image is None]
+        return str(missing[0] or "no image named") if missing else None
 
 
 def _as_list(images: Any) -> Sequence[str | ImageCell | None]:

@@ -64,18 +64,10 @@ def encoded_image(
     name: str | None = None,
     max_pixels: int = MAX_PIXELS,
 ) -> tuple[bytes, str]:
-    """Read one image without changing its bytes, and check it by decoding it.
-
-    Args:
-        source: As for `open_image`.
-        name: As for `open_image`.
-        max_pixels: As for `open_image`.
+    """Read one image without changing its bytes, and check it by decoding it; arguments and errors as `open_image`.
 
     Returns:
         The bytes of the file and their MIME type, which is read from the content, not from the file's name.
-
-    Raises:
-        BadImageError: As for `open_image`.
     """
     name = name or _path(source) or "image"
     data = encoded_bytes(source, name=name)
@@ -111,18 +103,7 @@ def _mime_type(image: Image.Image) -> str:
 
 
 def encoded_bytes(source: Source, *, name: str | None = None) -> bytes:
-    """Read one image without decoding it.
-
-    Args:
-        source: As for `open_image`.
-        name: The image's name in errors; the path by default.
-
-    Returns:
-        The bytes of the file, never empty.
-
-    Raises:
-        BadImageError: The image is missing or empty.
-    """
+    """The bytes of an image, never empty; raises `BadImageError` for a missing image. The arguments as `open_image`."""
     data = source.get("bytes") if isinstance(source, Mapping) else source
     path = _path(source)
     name = name or path or "image"
@@ -167,10 +148,7 @@ def _to_rgb(image: Image.Image) -> Image.Image:
 
 
 class _QuietPillow:
-    """Ignores Pillow's warnings while at least one thread is inside.
-
-    `warnings.catch_warnings` is not thread-safe: two overlapping uses can restore each other's filters.
-    """
+    """Ignores Pillow's warnings while a thread is inside; `warnings.catch_warnings` alone is not thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

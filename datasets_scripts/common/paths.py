@@ -102,15 +102,13 @@ def find_image(folders: Sequence[str], name: str) -> str | None:
         ValueError: Not found, and outside of one of the folders: data must not choose which other files are read.
     """
     names = dict.fromkeys((name, unicodedata.normalize("NFD", name)))
-    paths = [(folder, os.path.join(folder, spelling)) for folder in folders for spelling in names]
-    for folder, path in paths:
-        if is_below(path, folder) and os.path.isfile(path):
-            return path
-    for folder, path in paths:
-        if not is_below(path, folder):
-            reason = "is outside of the folder of images, or a link that leads out of it; copy it there"
-            raise ValueError(f"image {name!r:.200} {reason}: {folder}")
-    return None
+    paths = {os.path.join(folder, spelling): folder for folder in folders for spelling in names}
+    inside = [path for path, folder in paths.items() if is_below(path, folder)]
+    found = next(filter(os.path.isfile, inside), None)
+    if found is None and len(inside) < len(paths):
+        reason = "points outside the image folder, or is a link that does; copy the file there"
+        raise ValueError(f"image {name!r:.200} {reason}: {folders[0]}")
+    return found
 
 
 def is_below(path: str, folder: str) -> bool:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +22,13 @@ RECORD = "eyechart_files.json"
 
 
 def load_prepared(path: str, config: str | None, split: str | None, cache_dir: str | None = None, **files: Any) -> Any:
-    """What `datasets.load_dataset` returns, prepared again if its files in the cache are damaged.
-
-    Raises:
-        BadAnnotationError: A data file of a local folder, which its README may name, is outside of it, links resolved.
-    """
+    """What `datasets.load_dataset` returns; files that were damaged in the cache are prepared again."""
     # The library reads its files as soon as it knows which they are.
     for record in Path(cache_dir or datasets.config.HF_DATASETS_CACHE).expanduser().glob(f"*/*/*/*/{RECORD}"):
         remove_if_damaged(str(record.parent))
     builder = datasets.load_dataset_builder(path, config, cache_dir=cache_dir, **files)
-    for file in (file for of_split in (builder.config.data_files or {}).values() for file in of_split):
-        # Images have rows, which name them in errors.
+    for file in chain.from_iterable((builder.config.data_files or {}).values()):
+        # The folder's README may name any file. Images have rows, which name them in errors.
         if os.path.isdir(path) and not is_image(file) and not is_below(file, path):
             raise BadAnnotationError("a data file is outside of the dataset's folder; copy it there", path=file)
     builder.download_and_prepare()
@@ -61,15 +58,11 @@ def remove_if_damaged(folder: str) -> None:
 def _is_whole(folder: str) -> bool:
     try:
         with open_regular(Path(folder, RECORD)) as file:
-            record = json.load(file)
-        changed = [name for name, (state, _) in record.items() if state != _state(folder, name)]
-        is_whole = all(record[name][1] == _digest(folder, name) for name in changed)
+            record = json.load(file).items()
+        # The times of a copy are others, its contents are not.
+        return all(state == _state(folder, name) or digest == _digest(folder, name) for name, (state, digest) in record)
     except (OSError, ValueError, TypeError, AttributeError):
         return False
-    if changed and is_whole:
-        # Copied, for example: without a new record, large files would be hashed each time.
-        record_files(folder)
-    return is_whole
 
 
 def _state(folder: str, name: str) -> list[int]:

@@ -88,6 +88,7 @@ class OwnData(BenchmarkBuilder):
 
     BUILDER_CONFIG_CLASS = OwnDataConfig
     BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [OwnDataConfig(name="default")]
+    RELATIVE_NAMES = False
     source: OwnSource
 
     @property
@@ -224,10 +225,3 @@ class OwnData(BenchmarkBuilder):
                 raise BadAnnotationError(reason, path=path, row=number)
             example[name] = image
         return example
-
-    def _check_images(self, example: dict[str, Any], path: str, number: int) -> None:
-        # Unlike those of a release, paths may be absolute.
-        images = example["images"] if "images" in example else [example["image"]]
-        for image in images:
-            if isinstance(image, ImageCell) and image.problem:
-                raise BadAnnotationError(image.problem, path=path, row=number)

@@ -75,11 +75,7 @@ def _suffix(path: str) -> str:
 
 
 def check_file(path: str) -> None:
-    """Refuse a path with a file's suffix that is missing or not a regular file.
-
-    Raises:
-        MissingFileError: The file is missing, or a pipe or a device.
-    """
+    """Refuse a path with a file's suffix that is missing or not a regular file, with a `MissingFileError`."""
     if is_file(path) and not os.path.isfile(path):
         reason = (
             "it is a pipe or a device; expected a regular file" if os.path.exists(path) else "the file does not exist"
@@ -88,11 +84,7 @@ def check_file(path: str) -> None:
 
 
 def check_image_folder(folder: str | None) -> None:
-    """Refuse a folder of images that does not exist.
-
-    Raises:
-        MissingFileError: There is no such folder.
-    """
+    """Refuse a folder of images that does not exist, with a `MissingFileError`."""
     if folder is not None and not os.path.isdir(folder):
         raise MissingFileError("the folder of images does not exist (data: {images: ...} in a task file)", path=folder)
 
@@ -170,14 +162,9 @@ def _of_dataset(dataset: datasets.Dataset, split: str, path: str) -> OwnSource:
                 row[name] = cell
         return list(enumerate(rows, 1))
 
-    return OwnSource(tuple(dataset.column_names), groups, split, (data_folder(path),), dataset._fingerprint, read)
-
-
-def data_folder(path: str) -> str:
-    """The folder of data: of a file, a folder, or a dataset on the Hub in the Hub's cache."""
-    if os.path.exists(path):
-        return path if os.path.isdir(path) else os.path.dirname(path)
-    return os.path.join(constants.HF_HUB_CACHE, f"datasets--{path.replace('/', '--')}")
+    in_cache = os.path.join(constants.HF_HUB_CACHE, f"datasets--{path.replace('/', '--')}")
+    folder = path if os.path.isdir(path) else os.path.dirname(path) if os.path.isfile(path) else in_cache
+    return OwnSource(tuple(dataset.column_names), groups, split, (folder,), dataset._fingerprint, read)
 
 
 def _is_scalar(feature: Any) -> bool:

@@ -191,10 +191,10 @@ def _label_names(columns: Mapping[str, Any], kind: str) -> set[str]:
         value = value.get("column", role) if isinstance(value, Mapping) else value
         return {value} if isinstance(value, str) else set(value)
 
-    label_columns = {column for label in _LABELS[kind] for column in data_columns(label)}
+    of_label = {column for label in _LABELS[kind] for column in data_columns(label)}
     # One of the options may be the right answer, and it is shown as one of them.
-    others = {role for role in columns if role != "options" and data_columns(role) & label_columns}
-    return others.union(label_columns - columns.keys(), *_LABELS.values())
+    others = {role for role in columns if role != "options" and data_columns(role) & of_label}
+    return others.union(of_label - columns.keys(), *_LABELS.values())
 
 
 def _shows_label(name: str) -> UsageError:

@@ -88,11 +88,7 @@ def check_numbers(argument: str, values: ArrayLike, columns: int | None = None) 
 
 
 def check_opinions(argument: str, values: ArrayLike) -> FloatArray:
-    """Opinion scores as a finite float64 array, shape (n,).
-
-    Raises:
-        InputError: As for `check_numbers`, or a value is a boolean or a text, which NumPy would convert.
-    """
+    """Opinion scores as `check_numbers` returns them; raises InputError for booleans and texts too."""
     for row, value in enumerate(np.asarray(values, dtype=object).flat):
         if isinstance(value, bool | np.bool_ | str | bytes):
             raise InputError(f"{argument} must contain one number per row; {argument}[{row}] is {value!r:.200}")

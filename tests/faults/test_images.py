@@ -252,7 +252,7 @@ def test_a_link_in_a_release(tmp_path):
     image = next(release.rglob("*.png"))
     image.rename(tmp_path / "secret.png")
     image.symlink_to(tmp_path / "secret.png")
-    with pytest.raises(BadAnnotationError, match=rf"row \d+: image '{image.name}' is outside"):
+    with pytest.raises(BadAnnotationError, match=rf"row \d+: image '{image.name}' points outside"):
         datasets_scripts.load_dataset("kadis700k", data_dir=release)
 
 
