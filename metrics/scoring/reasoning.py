@@ -20,25 +20,26 @@ STOPPED_EARLY = (LENGTH, CONTENT_FILTER)
 """The finish reasons of replies that were stopped before their end."""
 
 _WORDS = (
-    "thinking|think|thoughts?|reasoning|reason|reflection|analysis|scratchpad|monologue|rationale|deliberation|思考|"
-    "(?<![a-z])(?:cot|plan|planning)"
+    "thinking|think|thoughts?|reasoning|reason|reflection|reflect|analysis|analy[sz]e|scratchpad|monologue|rationale|"
+    "deliberation|contemplation|contemplate|brainstorm|introspection|critique|思考|(?<![a-z])(?:cot|plan|planning|internal)"
 )
 _NAME = rf"(?P<name>[\w:▁-]{{0,24}}?(?P<word>{_WORDS})(?:[_:▁-][\w:▁-]{{0,24}})?)"
 # In square brackets, other names are headings, and one before a parenthesis is a link.
 _BEGIN = r"(?:<[|\uff5c/]{0,2}|\[(?:/|(?=think(?:ing)?\](?!\()))|◁/?)"
 _TAG = rf"{_BEGIN}{_NAME}(?:\s[^<>]{{0,99}})?(?:[|\uff5c]?>|\]|▷|▶)"
 _BLOCKS = {
-    # Gemma 4, MedGemma, Apertus, Kimi K3, Apriel, Harmony without its tokens.
+    # Gemma 4, MedGemma, Apertus, Kimi K3, s1, Apriel, Harmony without its tokens.
     "gemma": (r"<\|channel>(?:thought\b)?", r"<channel\|>"),
     "medgemma": (r"<unused94>(?:thought\b)?", "</?unused95>"),
     "apertus": (r"<\|inner_prefix\|>", r"<\|inner_suffix\|>"),
     "kimi": (r"<\|open\|>think<\|sep\|>", r"<\|close\|>think<\|sep\|>"),
-    "apriel": (r"\A\s*Here are my reasoning steps:", r"\[BEGIN FINAL RESPONSE\]"),
+    "s1": (r"<\|im_start\|>think\b", r"<\|im_start\|>answer\b"),
+    "apriel": (r"\AHere are my reasoning steps:", r"\[BEGIN FINAL RESPONSE\]"),
     "bare_harmony": (r"(?-i:\Aanalysis(?=[A-Z]))", "(?-i:assistantfinal)"),
     # The end marks of these are ordinary text elsewhere: Harmony, Inkling, Granite, Open WebUI.
     "harmony": (r"<\|channel\|>(?!\s*final)[^<]{0,64}(?:<\|message\|>)?", r"<\|(?:end|return|call|start)\|>"),
     "inkling": (r"<\|content_thinking\|>", r"<\|end_message\|>"),
-    "granite": (r"\A\s*Here(?:'s| is) my thought process:", "Here(?:'s| is) my response:"),
+    "granite": (r"\AHere(?:'s| is) my thought process:", "Here(?:'s| is) my response:"),
     "details": (r"<details\s[^<>]{0,99}reasoning[^<>]{0,99}>", "</details>"),
 }
 _ENDS_OWN_BLOCK = ("harmony", "inkling", "granite", "details")
@@ -54,10 +55,10 @@ _MARKS = "|".join(
         f"(?P<tag>{_TAG})",
     ]
 )
-_MARK = re.compile(rf"(?=<[^<\s]|[\[◁HA])(?:{_MARKS})", re.IGNORECASE)
-_MARK_OR_CODE = re.compile(
-    rf"(?=<[^<\s]|[\[◁HA`])(?:(?P<code>```.*?```|`[^`\n]*`)|{_MARKS})", re.IGNORECASE | re.DOTALL
-)
+# What every mark begins with, so that other text is passed over fast.
+_START = r"[<\[◁][|\uff5c/]{0,2}[\w:▁-]{2,64}+[\s|\uff5c>\]▷▶]|Here|analysis|assistantfinal"
+_MARK = re.compile(rf"(?={_START})(?:{_MARKS})", re.IGNORECASE)
+_MARK_OR_CODE = re.compile(rf"(?={_START}|`)(?:(?P<code>```.*?```|`[^`\n]*`)|{_MARKS})", re.IGNORECASE | re.DOTALL)
 _END_NAME = re.compile(r"(?<![^\W_])(?:end|close|stop)(?![^\W_])", re.IGNORECASE)
 _LETTER = re.compile(r"[^\W_]")
 _LEFTOVER = re.compile(r"<\|\w{1,32}\|>(?:assistant)?|\[END FINAL RESPONSE\]|<\|close\|>response<\|sep\|>")
@@ -95,7 +96,8 @@ def split_reasoning(text: str) -> SplitReply:
         >>> split_reasoning("<think>Option B looks")
         SplitReply(answer='', reasoning='Option B looks', is_finished=False)
     """
-    length = len(text.strip())
+    reply, text = text, text.lstrip()
+    length = len(text.rstrip())
     # Texts, and whether each is reasoning.
     parts: list[tuple[str, bool]] = []
     # The names of the open blocks; and how often the name of an open block was opened again.
@@ -125,7 +127,7 @@ def split_reasoning(text: str) -> SplitReply:
         else:
             opened.append(block)
     if not start:
-        return SplitReply(text)
+        return SplitReply(reply)
     parts.append((text[start:], bool(opened)))
     parts = [(_LEFTOVER.sub("", part), is_inside) for part, is_inside in parts]
     outside = [index for index, (_, is_inside) in enumerate(parts) if not is_inside]

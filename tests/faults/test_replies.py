@@ -35,6 +35,7 @@ FORMS = [
     ("<|open|>think<|sep|>", "<|close|>think<|sep|><|open|>response<|sep|>"),
     ("Here is my thought process:", "Here is my response:"),
     ("Here are my reasoning steps:\n", "\n[BEGIN FINAL RESPONSE]\n"),
+    ("<|im_start|>think\n", "<|im_start|>answer\n"),
     ('<details type="reasoning" done="true">', "</details>"),
 ]
 OPTIONS = ["Sharp", "Blurry"]
@@ -50,7 +51,7 @@ OPTIONS = ["Sharp", "Blurry"]
 def test_marks_of_reasoning(begin, end):
     thought = " Is it A? The answer is A. So "
     assert extract_choice(f"{begin}{thought}{end}B", OPTIONS) == "B"
-    assert extract_choice(f"{begin}{thought}{end}<answer>B</answer>", OPTIONS) == "B"
+    assert extract_choice(f"\n{begin}{thought}{end}<answer>B</answer>", OPTIONS) == "B"
     assert extract_choice(begin + thought, OPTIONS) is None
     assert why_unread(begin + thought, "length") == UNFINISHED_REASONING
 
