@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 
 from eyechart.datasets_scripts.common.errors import DataError, EndpointError, MissingPredictionError
 from eyechart.evaluators.protocols.protocol import REASONING_LENGTH, Protocol
@@ -10,6 +11,8 @@ from eyechart.evaluators.results.items import Item
 from eyechart.evaluators.results.results_file import LeftOut
 from eyechart.metrics.scoring.reasoning import CONTENT_FILTER, LENGTH, REASONING, split_reasoning
 
+_ROWS_AT_ONCE = 10_000
+"""Rows that are asked, answered and read before the next ones: their requests and responses are then forgotten."""
 Progress = Callable[[int, int], None]
 """Called with (done, total) requests; the total grows with each wave."""
 
@@ -25,7 +28,7 @@ class RowAnswers:
     repeats: list[list[Item]]
     """The items of each repeat, in the order of the rows and of their requests."""
     responses: list[Response]
-    """The responses to these rows in all repeats."""
+    """The responses to these rows in all repeats, without prompts and images."""
     failed: list[LeftOut]
     """The other rows."""
 
@@ -39,33 +42,40 @@ def ask_rows(
     length, so that all replies have the same limit. Raises `DataError` for a request without an answer or an answer
     without a score; with `skip_bad`, only if this is so for all rows.
     """
-    asked: list[_Repeat] = []
-    for number in range(1, repeats + 1):
-        before = sum(len(repeat.responses) for repeat in asked)
+    blocks = [rows[start : start + _ROWS_AT_ONCE] for start in range(0, len(rows), _ROWS_AT_ONCE)]
+    items: list[dict[str, list[Item]]] = [{} for _ in range(repeats)]
+    responses: list[Response] = []
+    reasons: dict[str, DataError] = {}
+    rows_asked = 0
+    for number, block in product(range(repeats), blocks):
+        before, rows_asked = len(responses), rows_asked + len(block)
 
-        def show(done: int, total: int, before: int = before, left: int = repeats - number + 1) -> None:
-            # Later repeats are assumed to be as long as this one.
+        def show(done: int, total: int, before: int = before, share: float = rows_asked / repeats / len(rows)) -> None:
+            # The other rows are assumed to need as many requests.
             if progress:
-                progress(before + done, before + left * total)
+                progress(before + done, round((before + total) / share))
 
-        repeat = _Repeat(protocol, backend, {row["id"]: row for row in rows}, number)
+        repeat = _Repeat(protocol, backend, {row["id"]: row for row in block}, number + 1)
         if not repeat.ask(show):
             return ask_rows(replace(protocol, max_new_tokens=REASONING_LENGTH), backend, rows, repeats, progress)
-        asked.append(repeat)
-    reasons = {id: reason for repeat in reversed(asked) for id, reason in repeat.failed.items()}
+        items[number].update((id, list(of_row.values())) for id, of_row in repeat.items.items())
+        responses += (_without_prompt(response) for response in repeat.responses.values() if response is not None)
+        reasons = repeat.failed | reasons
     failed = [left_out(row, str(reasons[row["id"]])) for row in rows if row["id"] in reasons]
     if len(failed) == len(rows):
         first = failed[0]
         raise DataError(f"none of the {len(rows)} items could be evaluated; the first: '{first.id}': {first.reason}")
     usable = [row for row in rows if row["id"] not in reasons]
-    items = [[item for row in usable for item in repeat.items[row["id"]].values()] for repeat in asked]
-    responses = [
-        response
-        for repeat in asked
-        for (id, _), response in repeat.responses.items()
-        if id not in reasons and response is not None
-    ]
-    return RowAnswers(protocol, usable, items, responses, failed)
+    by_repeat = [[item for row in usable for item in of_repeat[row["id"]]] for of_repeat in items]
+    answered = [response for response in responses if response.request.id not in reasons]
+    return RowAnswers(protocol, usable, by_repeat, answered, failed)
+
+
+def _without_prompt(response: Response) -> Response:
+    """The response without what only its item needs, which is large: a run may have millions."""
+    images = (None,) * len(response.request.images)
+    request = replace(response.request, prompt=(), images=images, options=())
+    return replace(response, request=request, logits=None, losses=None, options=None)
 
 
 @dataclass

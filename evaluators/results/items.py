@@ -5,6 +5,7 @@ import types
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Union, get_args, get_origin, get_type_hints
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from eyechart.evaluators.results.results_file import TaskResult
 
 PREDICTIONS_FILE = "predictions.parquet"
+_ITEMS_PER_PART = 10_000
 MAIN = "main"
 """The first pass over a row."""
 RESULT_COLUMNS = ("task", "dataset", "split", "model")
@@ -90,16 +92,17 @@ def write_predictions(path: Path, results: Sequence["TaskResult"]) -> None:
     import pyarrow
     from pyarrow import parquet
 
-    records = [
+    schema = schema_of(dict.fromkeys(type(item) for result in results for item in result.items))
+    records = (
         {**{name: getattr(result, name) for name in RESULT_COLUMNS}, **item.record()}
         for result in results
         for item in result.items
-    ]
-    kinds = dict.fromkeys(type(item) for result in results for item in result.items)
-    table = pyarrow.Table.from_pylist(records, schema=schema_of(kinds))
+    )
     # Opened here: pyarrow rejects paths that are not valid text, and reads some paths as URLs.
-    with path.open("wb") as file:
-        parquet.write_table(table, file)
+    with path.open("wb") as file, parquet.ParquetWriter(file, schema) as writer:
+        # In parts, because the rows of all items need more memory than the items.
+        while part := list(islice(records, _ITEMS_PER_PART)):
+            writer.write_table(pyarrow.Table.from_pylist(part, schema=schema))
 
 
 def column_types(kind: type[Item]) -> dict[str, "DataType"]:
