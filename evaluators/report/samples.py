@@ -6,7 +6,7 @@ import io
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from eyechart.datasets_scripts.common.images import open_image
 from eyechart.evaluators.protocols import PROTOCOLS
 from eyechart.evaluators.report.reported_task import ReportedTask
 from eyechart.evaluators.requests.values import is_number
-from eyechart.evaluators.results.finished_runs import MINI, OFFICIAL, Run, TaskKey
+from eyechart.evaluators.results.finished_runs import MINI, OFFICIAL, Answers, Run, TaskKey
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.tasks import known_task
 from eyechart.metrics.scores import DIMENSIONS
@@ -29,6 +29,7 @@ _LONGEST = 4_000
 _TEXTS = ("question", "prompt", "text", "reasoning", "reference", "error")
 _TEXT_BUDGET = 3_000_000
 """Bytes of all samples, so that a page of 10,000 samples stays below 5 MB."""
+_QUESTIONS_PER_PART = 10_000
 _SIDES = (512, 360, 256, 180, 112)
 """Longest sides of thumbnails, in pixels; each has about half as many pixels as the one before."""
 IMAGE_BUDGET = 1_200_000
@@ -97,9 +98,8 @@ def collect_samples(runs: Sequence[Run], tasks: Sequence[ReportedTask], limit: i
     album, notes, rows = Album(), list[str](), list[dict[str, Any]]()
     shown, total = 0, 0
     for number, task in enumerate(tasks):
-        questions = _questions(task, runs) if limit else []
-        chosen = sorted(questions, key=_rank)[:limit]
-        shown, total = shown + len(chosen), total + len(questions)
+        chosen, count = _choose(task, runs, limit) if limit else ([], 0)
+        shown, total = shown + len(chosen), total + count
         # Each task has an equal share of the room, plus what earlier tasks left.
         album.room += IMAGE_BUDGET // len(tasks)
         images, reason, ids = dict[str, list[int | None]](), "", list({replies[0][1]["id"]: None for replies in chosen})
@@ -177,19 +177,32 @@ def _encoded(image: Image, side: int) -> str:
     return f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
 
 
-def _questions(task: ReportedTask, runs: Sequence[Run]) -> list[_Replies]:
-    """The samples of each question and pass (both passes of a pair are one)."""
-    questions: dict[tuple[str, str], _Replies] = {}
-    for index, run in enumerate(runs):
-        answers = run.answers(task.key) if run.label in task.results else None
-        if answers is None:
-            continue
-        protocol = PROTOCOLS.get(str(task.results[run.label].settings.get("protocol")))
-        # Without its protocol, a result's columns are as they are in the file.
-        items = None if protocol is None else [item.record() for item in answers.items(protocol.item_type)]
-        for sample in read_samples(answers.rows() if items is None else items):
-            questions.setdefault((sample["id"], sample["pass"]), []).append((index, sample))
-    return list(questions.values())
+def _choose(task: ReportedTask, runs: Sequence[Run], limit: int) -> tuple[list[_Replies], int]:
+    """The first questions by rank, each with its samples, and the number of all; both passes of a pair are one."""
+    from pyarrow import array, compute
+
+    given = {index: run.answers(task.key) for index, run in enumerate(runs) if run.label in task.results}
+    tables = {index: answers for index, answers in given.items() if answers is not None}
+    ids = list(dict.fromkeys(id for answers in tables.values() for id in answers.column("id")))
+    chosen, total = list[_Replies](), 0
+    # In parts, because the samples of all questions may not fit into memory.
+    for start in range(0, len(ids), _QUESTIONS_PER_PART):
+        part = array(ids[start : start + _QUESTIONS_PER_PART])
+        questions: dict[tuple[str, str], _Replies] = {}
+        for index, answers in tables.items():
+            mask = compute.is_in(answers.table["id"], value_set=part)
+            for sample in _samples(replace(answers, table=answers.table.filter(mask)), task.results[runs[index].label]):
+                questions.setdefault((sample["id"], sample["pass"]), []).append((index, sample))
+        total += len(questions)
+        chosen = sorted([*chosen, *questions.values()], key=_rank)[:limit]
+    return chosen, total
+
+
+def _samples(answers: Answers, result: TaskResult) -> list[dict[str, Any]]:
+    protocol = PROTOCOLS.get(str(result.settings.get("protocol")))
+    # Without its protocol, a result's columns are as they are in the file.
+    items = None if protocol is None else [item.record() for item in answers.items(protocol.item_type)]
+    return read_samples(answers.rows() if items is None else items)
 
 
 def _rank(replies: _Replies) -> tuple[bool, bool]:
