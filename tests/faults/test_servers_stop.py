@@ -60,6 +60,7 @@ VLLM_IMAGES = "At most 1 image(s) may be provided in one prompt."
         ("a server accepts no images", refusal(500, NO_IMAGES), ModelError, r"Start llama\.cpp.*--mmproj"),
         ("more log-probabilities than vLLM allows", refusal(400, VLLM_LOGPROBS), ModelError, "smaller --model-arg top"),
         ("more log-probabilities than OpenAI allows", refusal(400, OPENAI_LOGPROBS), ModelError, "--model-arg top_log"),
+        ("an error repeats a known word a million times", refusal(400, "logprobs " * 10**6), ModelError, "logprobs"),
         ("the account's credit runs out (402)", refusal(402), QuotaError, "used: .* answered 402: some reason"),
         ("the quota runs out (429)", refusal(429, code=NO_QUOTA), QuotaError, "used: .* 429: some"),
     ),

@@ -23,6 +23,8 @@ REFUSED = (400, 422)
 # Every other request would fail too: wrong key, no permission, no such model or address.
 _HOPELESS = (401, 403, 404, 405)
 _LONGEST = 300
+# Of an error's text: longer ones could take hours to search.
+_MOST_READ = 4096
 USUAL_ADDRESS = "Is the base URL correct? It usually ends in /v1"
 READ_NUMBERS = "Quality assessment can instead read a number from each reply: --set prompt=numerical"
 NO_LOGPROBS = (
@@ -73,7 +75,7 @@ def explain(error: "openai.APIError", base_url: str, timeout: float, *, has_key:
         if type(cause).__name__ == "ConnectError":
             return ModelError(f"cannot reach a server at {base_url}{after}: {what}. Is it running?")
         return EndpointError(f"the connection to {base_url} broke off{after}: {what}")
-    status, message = error.status_code, _message(error.body)
+    status, message = error.status_code, _message(error.body)[:_MOST_READ]
     if target := error.response.headers.get("location"):
         reason = clean(f"{base_url} answered {status}, a redirect to {target}")
         return ModelError(f"{reason}. To use that server, give its address (--base-url)")
@@ -95,7 +97,7 @@ def explain(error: "openai.APIError", base_url: str, timeout: float, *, has_key:
 
 def is_final(text: str) -> bool:
     """Whether a server's error means that every other request would fail too."""
-    return any(re.search(pattern, text) for pattern, _ in _FINAL_REMEDIES)
+    return any(re.search(pattern, text[:_MOST_READ]) for pattern, _ in _FINAL_REMEDIES)
 
 
 def retries_of(error: "openai.APIError") -> int:
