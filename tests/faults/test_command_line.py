@@ -35,6 +35,7 @@ PERCEPTION = ["run", "q_bench/perception", "--mini", "--limit", "1", "--no-store
 SERVER = [*PERCEPTION, "--model", "m", "--base-url", "http://127.0.0.1:9/v1"]
 TASK = 'name: own\nprotocol: multiple_choice\nprompt: "{images} {question} {options}"\ndata: {path: x.jsonl}\n'
 NESTED = "[" * 100_000
+PLAN = ["plan", "runs/a", "--difference", "0.1"]
 PROCESS = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
 MANY = "a0: &a0 x\n" + "".join(f"a{i + 1}: &a{i + 1} [*a{i}, *a{i}]\n" for i in range(30))
 
@@ -54,6 +55,14 @@ def refused(done, message):
     ("arguments", "message"),
     rows(
         REFUSED,
+        ("a plan for 10^18 items", [*PLAN, "--n", str(10**18)], f"--n {10**18} is not allowed; it must be from 2 to"),
+        ("a plan for a number of items of 400 digits", [*PLAN, "--n", str(10**400)], "it must be from 2 to 10,000,000"),
+        ("a plan for -1 items", [*PLAN, "--n", "-1"], "--n -1 is not allowed; it must be from 2 to 10,000,000"),
+        ("a plan for no items", [*PLAN, "--n", "0"], "--n 0 is not allowed; it must be from 2 to 10,000,000"),
+        ("a plan for 1.5 items", [*PLAN, "--n", "1.5"], "Invalid value for '--n'"),
+        ("a plan for 1e400 items", [*PLAN, "--n", "1e400"], "Invalid value for '--n'"),
+        ("a plan for 10^18 models", [*PLAN, "--models", str(10**18)], "it must be from 2 to 1,000,000"),
+        ("a plan with a power of 1e400", [*PLAN, "--power", "1e400"], "--power"),
         ("a task name with a missing letter", ["run", "q_bench/percepton"], "did you mean 'q_bench/perception'?"),
         ("a dataset name with a missing letter", ["run", "--dataset", "kadis700"], "did you mean 'kadis700k'?"),
         ("a dataset of another task", ["run", "q_bench/perception", "--dataset", "kadis700k"], "unknown dataset"),

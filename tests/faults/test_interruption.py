@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from eyechart.datasets_scripts.common.errors import BadResultsError
 from eyechart.datasets_scripts.common.whole import UNFINISHED, whole_folder, write_whole
 from eyechart.evaluators.requests.keys import request_keys
 from eyechart.evaluators.requests.store import ResponseStore
+from eyechart.evaluators.results.finished_runs import read_runs
 from tests.faults.fault import fault, rows
 from tests.faults.helpers import writing
 
@@ -129,6 +131,36 @@ def stored(folder, copy):
         logged = store.get(ids.values())
     shutil.rmtree(copy)
     return {id for id, key in ids.items() if key in logged}
+
+
+REWRITER = """
+import sys
+from pathlib import Path
+from tests.evaluators.finished_runs import evaluated, item, write
+results = [[evaluated(items=[item(f"q{number}") for number in range(count)])] for count in (3, 3000)]
+print("ready", flush=True)
+while True:
+    for result in results:
+        write(Path(sys.argv[1]), result)
+"""
+
+
+@fault("a process is killed while it replaces a run's files", "its two files belong together, or the pair is refused")
+def test_killed_pair(tmp_path):
+    rng, outcomes = random.Random(0), set()
+    for number in range(6):
+        folder = tmp_path / str(number)
+        with subprocess.Popen([sys.executable, "-c", REWRITER, folder], stdout=subprocess.PIPE, text=True) as child:
+            assert child.stdout.readline() == "ready\n"
+            wait_for(child, folder / "predictions.parquet", 1)
+            time.sleep(rng.uniform(0, 0.2))
+            child.kill()
+        try:
+            (run,) = read_runs([folder])
+            outcomes.add(run.predictions.num_rows)
+        except BadResultsError as error:
+            assert "does not belong to the results" in str(error)
+    assert outcomes <= {3, 3000} and outcomes
 
 
 @pytest.mark.slow

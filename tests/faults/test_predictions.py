@@ -6,6 +6,9 @@ import pytest
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
+from eyechart.evaluators.evaluation.data import DataRequest, load_data
+from eyechart.evaluators.tasks import get_task
+from tests.evaluators.command_line import invoke
 from tests.faults.fault import fault, rows
 
 NAMED = "the error names the file and what was expected"
@@ -107,6 +110,18 @@ def test_files_that_cannot_be_read(name, content, reason, tmp_path):
             caught.value
         )
         assert "prediction (vlmevalkit)" not in str(caught.value)
+
+
+@fault("500 of 510 predictions match no item", "the first line of the output and the report say so")
+def test_predictions_that_match_no_item(tmp_path):
+    rows = load_data(get_task("q_bench/perception"), DataRequest(is_mini=True)).dataset.select(range(10))
+    names = [*rows["id"], *(f"other-{number}" for number in range(500))]
+    (tmp_path / "a.jsonl").write_text("".join(f"{line(id=name, text='A')}\n" for name in names))
+    command = ["score", "q_bench/perception", "--mini", "--limit", "10", "--predictions", tmp_path / "a.jsonl"]
+    done = invoke(*command, "--out", tmp_path / "run", code=0)
+    words = "500 of 510 predictions in a.jsonl match no item of this run."
+    assert done.stdout.startswith(f"q_bench/perception: {words}\n") and done.stdout.count(words) == 1
+    assert words in (tmp_path / "run" / "report.html").read_text()
 
 
 @fault("a predictions file is missing, or a folder", NAMED)

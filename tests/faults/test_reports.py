@@ -1,21 +1,33 @@
-"""Reports: untrusted or edited results and replies."""
+"""Reports and comparisons: untrusted or edited results and predictions."""
 
+import contextlib
+import copy
 import json
 import os
+import random
 import re
+import shutil
 
 import pyarrow
 import pyarrow.parquet
 import pytest
+from hypothesis import given, settings, strategies
 
-from eyechart.datasets_scripts.common.errors import BadResultsError
+from eyechart.datasets_scripts.common.errors import BadResultsError, EyechartError
+from eyechart.evaluators.comparison.compare import compare_many
+from eyechart.evaluators.comparison.notes import table_notes
+from eyechart.evaluators.comparison.planning import plan_runs
 from eyechart.evaluators.report import write_report
+from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import LeftOut, collect
 from eyechart.evaluators.runs.run import write_run
+from eyechart.metrics.scoring.statistics.intervals import wilson_interval
 from tests.evaluators.command_line import invoke
-from tests.evaluators.finished_runs import seal
+from tests.evaluators.finished_runs import answer, evaluated, seal
+from tests.evaluators.finished_runs import write as write_results
 from tests.evaluators.report.conftest import PERCEPTION, Page, choice, replaced
 from tests.faults.fault import fault, rows
+from tests.hub_cards.leaderboard.handed_in import put
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' & {{ 7*7 }} \u2028"
 REFUSED = "the report is refused; the error names the file"
@@ -79,6 +91,229 @@ def test_damaged_predictions(tmp_path):
     seal(tmp_path)
     with pytest.raises(BadResultsError, match=r"predictions\.parquet: cannot be read as predictions"):
         write_report([tmp_path])
+
+
+N = 24
+PAIR = "every command that reads the run refuses it: one line says how to go on; exit code 1"
+
+
+def perception(right, name="acme/vlm", **fields):
+    """A result on as many items; the first are answered correctly."""
+    items = [
+        answer(f"q{n}", choice="AB"[n >= right], answer="A", options=["x", "y"], correct=n < right, label="x")
+        for n in range(N)
+    ]
+    low, high = wilson_interval(right, N)
+    scores = {"accuracy": right / N, "accuracy_ci95": [low, high], "n": N}
+    return evaluated(items=items, scores=scores, model=name, **fields)
+
+
+@pytest.fixture
+def two_runs(tmp_path):
+    """Two runs on the same items in a folder."""
+    return [
+        write_results(tmp_path / "runs" / name, [perception(right, name)]) for name, right in (("a", 20), ("b", 10))
+    ]
+
+
+def column(name, change):
+    """Predictions with other values in a column."""
+
+    def changed(folder):
+        file = folder / "predictions.parquet"
+        table = pyarrow.parquet.read_table(file)
+        values = change(table[name].to_pylist())
+        pyarrow.parquet.write_table(table.drop_columns(name).append_column(name, pyarrow.array(values)), file)
+
+    return changed
+
+
+def without_column(folder):
+    file = folder / "predictions.parquet"
+    pyarrow.parquet.write_table(pyarrow.parquet.read_table(file).drop_columns("correct"), file)
+
+
+def doubled(folder):
+    file = folder / "predictions.parquet"
+    table = pyarrow.parquet.read_table(file)
+    pyarrow.parquet.write_table(pyarrow.concat_tables([table, table]), file)
+
+
+def with_other_bytes(folder):
+    file, rng = folder / "predictions.parquet", random.Random(0)
+    content = bytearray(file.read_bytes())
+    for place in rng.sample(range(len(content)), 20):
+        content[place] ^= 1 + rng.randrange(255)
+    file.write_bytes(content)
+
+
+def of_another_run(folder):
+    shutil.copy(folder.parent / "b" / "predictions.parquet", folder)
+
+
+def unnamed(folder):
+    file = folder / "results.json"
+    file.write_text(
+        json.dumps({name: value for name, value in json.loads(file.read_text()).items() if "sha" not in name})
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    rows(
+        PAIR,
+        ("predictions of another run, as after a kill between the two files", of_another_run),
+        ("results that do not name the checksum of their predictions", unnamed),
+        ("correct answers are marked by hand", column("correct", lambda values: [True] * N)),
+        ("half of the marks are null", column("correct", lambda values: [*values[: N // 2], *[None] * (N // 2)])),
+        ("all marks are null", column("correct", lambda values: pyarrow.nulls(N, pyarrow.bool_()))),
+        ("marks are numbers", column("correct", lambda values: [float(value) for value in values])),
+        ("marks are NaN", column("correct", lambda values: [float("nan")] * N)),
+        ("the marks are missing", without_column),
+        ("all rows of predictions are doubled", doubled),
+        ("20 bytes of the predictions are changed", with_other_bytes),
+    ),
+)
+def test_pairs_that_do_not_belong_together(two_runs, change, tmp_path):
+    change(two_runs[0])
+    for command in (
+        ("compare", *two_runs),
+        ("plan", *two_runs),
+        ("report", *two_runs),
+        ("publish", two_runs[0], "--model-repo", "acme/vlm"),
+        ("submit", two_runs[0]),
+    ):
+        done = invoke(*command, code=1)
+        assert "does not belong to the results" in done.stderr and "repeat the run" in done.stderr
+        assert (done.stdout, done.stderr.count("\n")) == ("", 1)
+    shown = invoke("leaderboard", "build", tmp_path / "runs", "--out", tmp_path / "space", code=1).stdout
+    assert "rejected a, entire entry" in shown and "accepted" in shown
+
+
+@fault("a run finds predictions of another run in its folder", "it does its tasks again from the store")
+def test_a_run_over_such_a_pair(tmp_path):
+    command = ("run", "q_bench/perception", "--mini", "--limit", "3", "--out", tmp_path / "run")
+    invoke(*command, code=0)
+    write_run(tmp_path / "other", collect([PERCEPTION], [], "2026-01-01"))
+    shutil.copy(tmp_path / "other" / "predictions.parquet", tmp_path / "run")
+    assert "3 of them from the store" in invoke(*command, code=0).stdout
+    (run,) = read_runs([tmp_path / "run"])
+    assert run.predictions.num_rows == 3
+
+
+DEEP = {}
+for _ in range(100):
+    DEEP = {"x": DEEP}
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    rows(
+        "compare, plan and report refuse it and name the key; exit code 1",
+        ("the settings of a model are text", ("settings", "model"), "vlm"),
+        ("the settings of a model are a list", ("settings", "model"), ["vlm"]),
+        ("the settings of a model are null", ("settings", "model"), None),
+        ("the settings of the data are a list", ("settings", "data"), []),
+        ("the settings of a judge are text", ("settings", "judge"), "gpt"),
+        ("the number of rows is text", ("settings", "data", "rows"), "1495"),
+        ("--limit is an object", ("settings", "limit"), {}),
+        ("a score is text", ("scores", "accuracy"), "0.9"),
+        ("a score is an integer of 400 digits", ("scores", "accuracy"), 10**400),
+        ("a score is 100 objects in each other", ("scores", "accuracy"), DEEP),
+        ("scores are a list", ("scores",), [0.9]),
+        ("a count is text", ("scores", "n"), "24"),
+        ("a time is text", ("timings", "model_seconds"), "1"),
+        ("whether a result is complete is a number", ("complete",), 1),
+    ),
+)
+def test_damaged_results(two_runs, place, value):
+    file = two_runs[0] / "results.json"
+    raw = json.loads(file.read_text())
+    put(raw["tasks"][0], place, value)
+    file.write_text(json.dumps(raw))
+    for command in (("compare", *two_runs), ("plan", *two_runs), ("report", *two_runs)):
+        done = invoke(*command, code=1)
+        assert f"results.json: key tasks[0].{'.'.join(place)}" in done.stderr and "Traceback" not in done.output
+        assert done.stdout == ""
+
+
+def places(value, place=()):
+    """The place of each value in a JSON document."""
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in parts:
+        yield (*place, key)
+        yield from places(part, (*place, key))
+
+
+ANYTHING = strategies.recursive(
+    strategies.none()
+    | strategies.booleans()
+    | strategies.integers()
+    | strategies.floats()
+    | strategies.text(max_size=9),
+    lambda inner: strategies.lists(inner, max_size=3) | strategies.dictionaries(strategies.text(max_size=9), inner),
+    max_leaves=5,
+)
+
+
+@pytest.mark.slow
+@fault("any value in a run's results is replaced by any other", "the run is read or refused; nothing else fails")
+def test_any_damage_to_results(tmp_path):
+    folders = [write_results(tmp_path / name, [perception(right, name)]) for name, right in (("a", 20), ("b", 10))]
+    file = folders[0] / "results.json"
+    whole = json.loads(file.read_text())
+
+    @settings(max_examples=150)
+    @given(place=strategies.sampled_from(list(places(whole))), value=ANYTHING)
+    def check(place, value):
+        raw = copy.deepcopy(whole)
+        target = raw
+        for key in place[:-1]:
+            target = target[key]
+        target[place[-1]] = value
+        file.write_text(json.dumps(raw), encoding="utf-8", errors="replace")
+        with contextlib.suppress(EyechartError):
+            assert list(table_notes(compare_many(read_runs(folders))))
+        with contextlib.suppress(EyechartError):
+            assert plan_runs(folders)
+        with contextlib.suppress(EyechartError):
+            write_report(folders[:1], tmp_path / "out", files=False, samples=1)
+
+    check()
+
+
+@pytest.mark.parametrize(
+    "scores",
+    rows(
+        "the run is refused; the error names the score",
+        ("an accuracy that no number of right answers gives", {"accuracy": 0.51}),
+        ("an interval that does not contain its score", {"accuracy_ci95": [0.1, 0.2]}),
+        ("an interval that is narrower than the number of items allows", {"accuracy_ci95": [0.49, 0.51]}),
+        ("a group with more right answers than there are", {"by_concern": {"x": {"accuracy": 1.0, "n": 13}}}),
+        ("groups with more items than there are", {"by_concern": {name: {"accuracy": 0.5, "n": 24} for name in "xy"}}),
+        ("parts that do not add up", {"score_sa": 50.0, "score_cc": 25.0, "score_rc": 0.0}),
+    ),
+)
+def test_stated_scores_that_contradict_each_other(tmp_path, scores):
+    low, high = wilson_interval(12, 24)
+    stated = {"accuracy": 0.5, "accuracy_ci95": [low, high], "n": 24}
+    folder = write(tmp_path, replaced(PERCEPTION, scores=stated))
+    (folder / "predictions.parquet").unlink()
+    assert read_runs([folder])[0].predictions is None
+    write(tmp_path, replaced(PERCEPTION, scores=stated | scores))
+    (folder / "predictions.parquet").unlink()
+    name = next(iter(scores)).removesuffix("_ci95")
+    with pytest.raises(BadResultsError, match=rf"results\.json: key tasks\[0\]\.scores\.{name}"):
+        read_runs([folder])
+
+
+@fault("two runs have a part of the data, one with --limit", "the comparison says so for each run")
+def test_limited_runs(two_runs):
+    write_results(two_runs[1], [perception(10, "b", settings={"limit": N}, data={"rows": 100, "source": "given"})])
+    shown = invoke("compare", *two_runs, code=0).stdout
+    first, second = [line for line in shown.splitlines() if "part of the data" in line]
+    assert first.startswith("a is on a part") and "24 of 1,495 official items" in first and "--limit" not in first
+    assert second.startswith("b is on a part") and second.endswith("24 of 100 items, --limit 24.")
 
 
 @pytest.mark.parametrize(
