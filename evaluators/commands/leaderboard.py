@@ -38,12 +38,11 @@ def build(
     report: dict[str, Any] = {
         "rejected": list(map(asdict, outcome.rejected)),
         "replaced": list(map(asdict, outcome.replaced)),
-        "not_recomputed": [
-            {"entry": row.entry.source, "board": row.board.name, "reason": row.check.unchecked}
+        "stated": [
+            {"entry": row.entry.source, "board": row.board.name, "reason": row.stated}
             for row in outcome.accepted
-            if row.check.unchecked
+            if row.stated
         ],
-        "to_look_at": outcome.notes,
     }
     _print(report)
     file = outcome_file or out.resolve().with_name(f"{out.resolve().name}_outcome.json")
@@ -69,7 +68,5 @@ def _print(report: dict[str, Any]) -> None:
             say(f"    {reason}")
     for entry in report["replaced"]:
         say(f"replaced {entry['entry']}, {entry['board']}, {entry['model']}: by {entry['by']}")
-    for row in report["not_recomputed"]:
-        say(f"not recomputed {row['entry']}, {row['board']}: {row['reason']}")
-    for note in report["to_look_at"]:
-        say(f"please check: {note}")
+    for row in report["stated"]:
+        say(f"stated, not checked {row['entry']}, {row['board']}: {row['reason']}")

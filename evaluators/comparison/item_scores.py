@@ -102,12 +102,12 @@ def items_of(run: Run, key: TaskKey, only: Collection[str] | None = None) -> Ite
             if IMAGE_SCORES in (result.scores or {}):
                 task = known_task(result.task)
                 result = score_again(task, result, answers.items(item_type(task, result)), parse=False)
-        return _item_scores(result, answers)
+        return item_scores(result, answers)
     except DataError as error:
         raise IncomparableError(f"{run.label}: {error.reason}") from error
 
 
-def _item_scores(result: TaskResult, answers: Answers) -> ItemScores:
+def item_scores(result: TaskResult, answers: Answers) -> ItemScores:
     """The scores of the first passes with a public label."""
     labels = answers.column("label", str)
     is_public = [name == MAIN and label is not None for name, label in zip(answers.column("pass"), labels, strict=True)]

@@ -2,7 +2,7 @@
 
 import hashlib
 import types
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from itertools import islice
@@ -87,10 +87,28 @@ def with_columns(items: Sequence[Any], columns: Mapping[str, Sequence[Any]]) -> 
     return [replace(item, **dict(zip(columns, row, strict=True))) for item, row in zip(items, rows, strict=True)]
 
 
+def table_of(results: Sequence["TaskResult"]) -> "Table":
+    """One row for each item, as in the file; raises as `schema_of`."""
+    import pyarrow
+
+    schema, parts = _parts_of(results)
+    return pyarrow.concat_tables([schema.empty_table(), *parts])
+
+
 def write_predictions(path: Path, results: Sequence["TaskResult"]) -> None:
     """Write one row for each item; the file is replaced. Raises as `schema_of`."""
-    import pyarrow
     from pyarrow import parquet
+
+    schema, parts = _parts_of(results)
+    # Opened here: pyarrow rejects paths that are not valid text, and reads some paths as URLs.
+    with path.open("wb") as file, parquet.ParquetWriter(file, schema) as writer:
+        for part in parts:
+            writer.write_table(part)
+
+
+def _parts_of(results: Sequence["TaskResult"]) -> tuple["Schema", Iterator["Table"]]:
+    """The schema of the rows, and the rows in parts, because those of all items need more memory than the items."""
+    import pyarrow
 
     schema = schema_of(dict.fromkeys(type(item) for result in results for item in result.items))
     records = (
@@ -98,11 +116,8 @@ def write_predictions(path: Path, results: Sequence["TaskResult"]) -> None:
         for result in results
         for item in result.items
     )
-    # Opened here: pyarrow rejects paths that are not valid text, and reads some paths as URLs.
-    with path.open("wb") as file, parquet.ParquetWriter(file, schema) as writer:
-        # In parts, because the rows of all items need more memory than the items.
-        while part := list(islice(records, _ITEMS_PER_PART)):
-            writer.write_table(pyarrow.Table.from_pylist(part, schema=schema))
+    parts = iter(lambda: list(islice(records, _ITEMS_PER_PART)), [])
+    return schema, (pyarrow.Table.from_pylist(part, schema=schema) for part in parts)
 
 
 def column_types(kind: type[Item]) -> dict[str, "DataType"]:

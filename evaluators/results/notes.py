@@ -213,7 +213,6 @@ WORDS: Mapping[str, str | Callable[[_Values], str]] = {
     "allow": "To compare despite a different setting, use --allow SETTING; the difference includes its effect.",
     "also_differ": "{first} and {second} also differ in {settings}, which can change scores.",
     "answer_file": _answer_file,
-    "answers_differ": "reference differs from {models} for {n} item(s): compared by intervals",
     "as_published": _as_published,
     "average_incomplete": "The average includes scores of incomplete evaluations.",
     "average_missing": "No average over the {of} databases: no scores on {missing}.",
@@ -225,19 +224,15 @@ WORDS: Mapping[str, str | Callable[[_Values], str]] = {
     "cut_off": _cut_off,
     "detectable": "detectable: the smallest true difference that this number of items detects with power {power} %",
     "difference_interval": _difference_interval,
-    "few_common_items": "only {n} of the items in common with {models}: compared by intervals",
     "few_decide": "A few images, such as outliers, decide the PLCC: look at them before you rely on it.",
     "flips": "flips: correct only in A / correct only in B",
     "forced_missing": "{missing} of {asked} refused questions have no second reply and count as incorrect refusals.",
-    "groups_differ": "groups items by image differently than {models}: the larger p-value of both counts",
-    "images_unknown": "whether {n} of {of} items share an image is unknown, so they count as independent",
     "incomplete": "The scores are incomplete: some items were not asked.",
     "interval": _interval,
     "interval_of_averages": lambda v: _of_tasks(v, "No interval, as averages are over parts that may share images"),
     "interval_of_spread": lambda v: _of_tasks(
         v, "No interval for mean ± SD, which describes how repeats of the same items differ"
     ),
-    "items_differ": "paired test on {n} of the items, which are in common with {models}",
     "judge_failed": _judge_failed,
     "judge_lost": "Incomplete: the judge {judge} gave no reply in {rounds} rounds, which count as failed; the first "
     "reason: {reason}.",
@@ -248,7 +243,6 @@ WORDS: Mapping[str, str | Callable[[_Values], str]] = {
     "mostly_unparsed": _mostly_unparsed,
     "no_score": "This task has no score.",
     "no_interval": lambda v: f"No interval, as {v['kind']}: {'; '.join(v['scores'])}.",
-    "not_recomputed": "The scores are shown as submitted: there are no predictions, or a judge gave the scores.",
     "observed_difference": "items needed: for the observed differences, which are uncertain; to plan a study, set "
     "--difference to the smallest difference that matters",
     "only_in_one": "{first} with {second}: only in one run: {tasks}",
@@ -280,6 +274,7 @@ WORDS: Mapping[str, str | Callable[[_Values], str]] = {
     "still_reasons": "{reasoning} of {of} replies contain reasoning: the setting thinking=False had no effect.",
     "student_interval": "A Student's t interval can exclude 0 even if p is above 0.05, because p is never below "
     "McNemar's p.",
+    "stated": "The scores are those that the entry states: they were not computed from its replies.",
     "supposed_model": "one run: the other model's answers are assumed to be independent of this model's; --difference "
     "sets its score, so for percentages, 'detectable' depends on it",
     "synthetic": _synthetic,

@@ -94,7 +94,7 @@ class Board:
         """A note for readers, shown above the table."""
         meanings = dict.fromkeys(f"{column.label}: {column.about}" for column in self.columns if column.about)
         notes = [
-            "Only results with the same judge are ranked together." if self.judged else "",
+            "A judge gives the scores, so no result is ranked." if self.judged else "",
             self.task.note if self.file else self.task.board.notes.get(self.split, ""),
             f"{'; '.join(meanings)}." if meanings else "",
         ]
@@ -102,7 +102,7 @@ class Board:
 
     @property
     def judged(self) -> bool:
-        """Whether a judge gives all scores; then only results with the same judge are ranked together."""
+        """Whether a judge gives all scores; then no result is ranked."""
         return self.task.metric == DESCRIPTION
 
     @property
@@ -129,6 +129,13 @@ class Board:
         return (*(Column(score, score.label[:1].upper() + score.label[1:]) for score in scores), *self.parts)
 
     @cached_property
+    def data_options(self) -> dict[str, Any]:
+        """The options of its dataset, without those that name files."""
+        data = self.task.data
+        options = own_options(self.task, self.split) if data.path else options_in_force(self.dataset, data.config)
+        return {name: value for name, value in options.items() if name not in LOCAL_OPTIONS}
+
+    @cached_property
     def settings(self) -> dict[str, tuple[Any, ...]]:
         """The required settings and the values that each may have; a dot separates nested names."""
         settings = {name: value for name, value in self.task.protocol.settings().items() if name not in FREE}
@@ -136,13 +143,11 @@ class Board:
             **dict.fromkeys(("sample", "as_published", "repeats", "model.sampling")),
             **self.task.board.settings,
         }
-        data = self.task.data
         if self.dataset == AVERAGE:
-            settings["databases"] = list(data.run_on)
+            settings["databases"] = list(self.task.data.run_on)
         else:
-            options = own_options(self.task, self.split) if data.path else options_in_force(self.dataset, data.config)
-            settings["data.config"] = data.config
-            settings |= {f"data.options.{name}": value for name, value in options.items() if name not in LOCAL_OPTIONS}
+            settings["data.config"] = self.task.data.config
+            settings |= {f"data.options.{name}": value for name, value in self.data_options.items()}
         allowed = {name: (value,) for name, value in json.loads(json.dumps(settings)).items()}
         return allowed | ({"max_new_tokens": LENGTHS} if settings.get("max_new_tokens") == LENGTHS[0] else {})
 

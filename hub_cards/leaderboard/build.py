@@ -1,22 +1,33 @@
 """Builds the folder of the Space from entries: the results that its boards accept, and the reasons against others."""
 
 import datetime
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from eyechart.datasets_scripts.common.errors import DataError, UsageError
+from eyechart.datasets_scripts.common.errors import DataError, EyechartError, UsageError
 from eyechart.datasets_scripts.common.whole import workplace
+from eyechart.evaluators.evaluation.scoring import with_averages
 from eyechart.evaluators.requests.values import brief, is_number
-from eyechart.evaluators.results.finished_runs import OFFICIAL
-from eyechart.evaluators.results.results_file import Results, TaskResult
+from eyechart.evaluators.results.finished_runs import OFFICIAL, TaskKey
+from eyechart.evaluators.results.results_file import AVERAGE, Results, TaskResult
 from eyechart.hub_cards.leaderboard.boards import BOARDS, Board, find_board
-from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry, find_entries, read_entry
+from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry, find_entries
+from eyechart.hub_cards.leaderboard.names import (
+    CLAIM,
+    Owner,
+    name_key,
+    name_misfits,
+    read_owners,
+    shown_name,
+    write_owners,
+)
 from eyechart.hub_cards.leaderboard.page_data import write_boards
-from eyechart.hub_cards.recomputing import LOCAL_OPTIONS, Check, Recomputing, judge_of, refusals
+from eyechart.hub_cards.leaderboard.reading import read_bounded, unexpected
+from eyechart.hub_cards.leaderboard.scoring import ReleaseError, Releases, score_on
+from eyechart.hub_cards.recomputing import LOCAL_OPTIONS, judge_of, refusals
 from eyechart.metrics.score_check import contradictions
 from eyechart.metrics.score_spec import value_at
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
@@ -24,12 +35,6 @@ from eyechart.metrics.scoring.judging.lexical import LEXICAL
 _PAGE = resources.files("eyechart.hub_cards") / "leaderboard" / "page"
 PAGE = tuple(sorted(file.name for file in _PAGE.iterdir() if file.is_file()))
 """Files of the Space that do not depend on the entries."""
-LONGEST_NAME = 160
-"""Characters in a model's name; names on the Hub have at most 96 on each side of the slash."""
-MOST_MARKS = 3
-"""Combining marks on one letter of a name; Thai and Vietnamese need several."""
-_BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
-"""Characters that show nothing, although Unicode classifies them as letters, marks or symbols."""
 _OPTIONS = {"as_published": "as-published", "model.sampling": "temperature", "repeats": "repeats", "sample": "sample"}
 """Options that set a setting which must not be set."""
 
@@ -56,12 +61,11 @@ class Replacement:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was accepted, replaced and rejected, and each row's notes on how its items differ from those of others."""
+    """What was accepted, replaced and rejected."""
 
     accepted: list[BoardRow]
     replaced: list[Replacement]
     rejected: list[Rejection]
-    notes: list[str]
 
 
 def build(
@@ -73,32 +77,53 @@ def build(
 ) -> Outcome:
     """Check entries and write the Space to `out`: a new or empty folder, or an earlier build, which is replaced.
 
-    Hidden files in it are kept. Runs that began after `now`, which has a time zone, are rejected. Predictions are
-    compared with the releases in `data_dirs`, else with downloaded ones.
+    Hidden files in it are kept, and names keep their owners. Runs that began after `now`, which has a time zone, are
+    rejected. Replies are scored on the releases in `data_dirs`, else on downloaded ones.
     """
-    paths, boards = find_entries(folder), (*BOARDS, *task_boards)
-    checked: list[BoardRow | Rejection] = []
+    paths, boards, releases = find_entries(folder), (*BOARDS, *task_boards), Releases(data_dirs or {})
+    rows: list[BoardRow] = []
+    rejected: list[Rejection] = []
     _check_out(folder, out)
+    owners = read_owners(out)
     for path in paths:
         try:
-            checked += _checked_results(read_entry(path, folder), now, data_dirs or {}, boards)
-        except UsageError:
+            accepted_rows, reasons = _checked_results(read_bounded(path, folder), now, releases, boards)
+            rows += accepted_rows
+            rejected += reasons
+        except ReleaseError:
             raise
         # Whatever goes wrong with one entry, the others must still be built.
         except Exception as error:
-            reason = f"cannot be checked: {type(error).__name__}: {error!s:.200}"
-            reason = error.reason if isinstance(error, DataError) else reason
-            checked.append(Rejection(path.relative_to(folder).as_posix(), reasons=(reason,)))
-    # Only the newest result of each model counts; of equal times, the one in the last folder in order of names.
-    newest: dict[tuple[str, str, str], BoardRow] = {}
-    replaced = []
-    for row in sorted((row for row in checked if isinstance(row, BoardRow)), key=lambda row: row.started):
-        model, board = row.result.model, row.board.name
-        if (former := newest.pop((model, board, row.judge), None)) is not None:
-            replaced.append(Replacement(model, board, former.entry.source, row.entry.source))
-        newest[model, board, row.judge] = row
-    accepted, rejected = list(newest.values()), [row for row in checked if isinstance(row, Rejection)]
-    return Outcome(accepted, replaced, rejected, _write(accepted, out, boards))
+            reason = error.reason if isinstance(error, DataError) else unexpected(error)
+            rejected.append(Rejection(path.relative_to(folder).as_posix(), reasons=(reason,)))
+    accepted, replaced, taken = _newest(rows, owners)
+    write_space(accepted, out, boards, owners)
+    return Outcome(accepted, replaced, [*rejected, *taken])
+
+
+def _newest(
+    rows: Sequence[BoardRow], owners: dict[str, Owner]
+) -> tuple[list[BoardRow], list[Replacement], list[Rejection]]:
+    """The newest row of each model on each board; of equal times, the one in the last folder in order of names.
+
+    Names without an owner get that of their first row.
+    """
+    newest: dict[tuple[str, str], BoardRow] = {}
+    replaced, taken = [], []
+    for row in sorted(rows, key=lambda row: row.started):
+        model, entry = row.result.model, row.entry
+        key, claim = name_key(model), Owner(entry.about.owner, entry.source)
+        holder = owners.setdefault(key, claim)
+        if not holder.is_same(claim):
+            reason = f"the name {brief(model)} belongs to {holder}, which entered it first; {CLAIM}"
+            taken.append(Rejection(entry.source, row.result.task, row.result.dataset, (reason,)))
+            continue
+        if not holder.name:
+            owners[key] = claim
+        if (former := newest.pop((key, row.board.name), None)) is not None:
+            replaced.append(Replacement(model, row.board.name, former.entry.source, entry.source))
+        newest[key, row.board.name] = row
+    return list(newest.values()), replaced, taken
 
 
 def _check_out(folder: Path, out: Path) -> None:
@@ -112,37 +137,73 @@ def _check_out(folder: Path, out: Path) -> None:
 
 
 def _checked_results(
-    entry: Entry, now: datetime.datetime, data_dirs: Mapping[str, str], boards: Sequence[Board]
-) -> list[BoardRow | Rejection]:
+    entry: Entry, now: datetime.datetime, releases: Releases, boards: Sequence[Board]
+) -> tuple[list[BoardRow], list[Rejection]]:
     """A row for each accepted result of an entry, and the reasons against each other one."""
-    started, tasks = started_at(entry.run.results.environment, now), entry.run.tasks
-    if not tasks:
+    started, results = started_at(entry.run.results.environment, now), entry.run.tasks
+    if not results:
         raise DataError("no finished task in it")
-    recomputing = Recomputing(entry.run, data_dirs)
-    checked: list[BoardRow | Rejection] = []
-    for key, result in tasks.items():
+    rows: dict[TaskKey, BoardRow] = {}
+    rejected = []
+    # Averages last, as they are computed from the rows of their databases.
+    for key, result in sorted(results.items(), key=lambda keyed: keyed[0].dataset == AVERAGE):
         board = find_board(*key, boards)
-        if board is None:
-            known = ", ".join(f"{board.dataset} ({board.split})" for board in boards if board.task.name == result.task)
-            reasons = [
-                f"no board for the task {key.task!a:.80} on the dataset {key.dataset!a:.80} ({key.split!a:.80}); "
-                + (f"it has boards for {known}" if known else "a task file with it is named with --tasks FILE")
-            ]
-        else:
-            refused = [reason for source in entry.sources_of(result) for reason in refusals(source)]
-            reasons = [*dict.fromkeys(refused), *misfits(board, result)]
-            # Recomputing takes a while, so it comes last.
-            check = Check() if reasons else recomputing.check(key, board.task)
-            reasons += check.discrepancies
-            if not reasons:
-                checked.append(BoardRow(board, result, entry, started, check))
+        reasons = [_no_board(key, boards)] if board is None else _reasons_against(board, result, entry)
+        if board is not None and not reasons:
+            try:
+                row = _scored(BoardRow(board, result, entry, started), key, releases, rows)
+                reasons = [*stated_misfits(board, result)] if row.stated else []
+            except ReleaseError:
+                raise
+            except EyechartError as error:
+                reasons = [error.reason if isinstance(error, DataError) else str(error)]
         if reasons:
-            checked.append(Rejection(entry.source, result.task, result.dataset, tuple(reasons)))
-    return checked
+            rejected.append(Rejection(entry.source, result.task, result.dataset, tuple(reasons)))
+        else:
+            rows[key] = replace(row, result=row.result.model_copy(update={"model": shown_name(result.model)}))
+    return list(rows.values()), rejected
 
 
-def _write(accepted: Sequence[BoardRow], out: Path, boards: Sequence[Board]) -> list[str]:
-    """Write everything to a temporary folder, move it into place when complete, and return the boards' notes."""
+def _reasons_against(board: Board, result: TaskResult, entry: Entry) -> list[str]:
+    refused = [reason for source in entry.sources_of(result) for reason in refusals(source)]
+    return [*dict.fromkeys(refused), *misfits(board, result)]
+
+
+def _no_board(key: TaskKey, boards: Sequence[Board]) -> str:
+    known = ", ".join(f"{board.dataset} ({board.split})" for board in boards if board.task.name == key.task)
+    advice = f"it has boards for {known}" if known else "a task file with it is named with --tasks FILE"
+    return f"no board for the task {key.task!a:.80} on the dataset {key.dataset!a:.80} ({key.split!a:.80}); {advice}"
+
+
+def _scored(row: BoardRow, key: TaskKey, releases: Releases, others: Mapping[TaskKey, BoardRow]) -> BoardRow:
+    """The row with the scores of its replies, or with the reason why its scores are only stated."""
+    if key.dataset == AVERAGE:
+        same = {key: other for key, other in others.items() if other.result.model == shown_name(row.result.model)}
+        return _averaged(row, [same.get(key._replace(dataset=name)) for name in row.board.task.data.run_on])
+    answers, release = row.entry.run.answers(key), releases.of(row.board)
+    if row.board.judged or judge_of(row.result):
+        return replace(row, stated="a judge gave the scores")
+    if answers is None or release is None:
+        return replace(row, stated="there are no predictions" if answers is None else "the release is not at hand")
+    result = score_on(release, row.board, row.result, answers)
+    return replace(row, result=result, release=release.digest, parts=(result,))
+
+
+def _averaged(row: BoardRow, databases: Sequence[BoardRow | None]) -> BoardRow:
+    rows = [part for part in databases if part is not None]
+    if stated := next((part.stated for part in rows if part.stated), ""):
+        return replace(row, stated=stated)
+    results = tuple(part.result for part in rows)
+    average = next((result for result in with_averages(results) if result.dataset == AVERAGE), None)
+    if average is None or average.scores is None:
+        raise DataError("the average needs the results on all its databases")
+    return replace(row, result=average, release=" ".join(part.release for part in rows), parts=results)
+
+
+def write_space(
+    accepted: Sequence[BoardRow], out: Path, boards: Sequence[Board] = BOARDS, owners: Mapping[str, Owner] | None = None
+) -> None:
+    """Write everything to a temporary folder, and move it into place when complete."""
     runs: dict[str, Results] = {}
     for row in accepted:
         empty = row.entry.run.results.model_copy(update={"tasks": [], "failed": []})
@@ -151,29 +212,32 @@ def _write(accepted: Sequence[BoardRow], out: Path, boards: Sequence[Board]) -> 
     with workplace(out) as unfinished:
         for name in PAGE:
             (unfinished / name).write_bytes((_PAGE / name).read_bytes())
-        notes = write_boards(accepted, unfinished, boards)
+        write_boards(accepted, unfinished, boards)
+        write_owners(owners or {}, unfinished)
         for file, results in runs.items():
             (unfinished / file).write_text(results.model_dump_json(by_alias=True, indent=1), encoding="utf-8")
         if (out / "results").exists():
             (out / "results").rename(unfinished / "former")
         for name in ("results", *PAGE):
             (unfinished / name).replace(out / name)
-    return notes
 
 
 def misfits(board: Board, result: TaskResult) -> list[str]:
-    """Every reason besides `refusals` why the board of a result does not accept it; empty if it does."""
-    reasons = [*_name_misfits("model", result.model), *_setting_misfits(board, result)]
+    """Why a board does not accept what a result declares, besides `refusals`; empty if it does."""
+    reasons = [*name_misfits("model", result.model), *_setting_misfits(board, result)]
     judge = judge_of(result)
     if board.judged and judge in ("", LEXICAL):
         reasons.append(f"the judge is {brief(judge or None)}; this board requires a judge model on a server")
-    if judge:
-        reasons += _name_misfits("judge", judge)
-    if result.scores is not None:
-        if not is_number(board.main.of(result.scores)[0]):
-            reasons.append(f"scores.{board.main.name}, the ranking score, is missing or undefined")
-        reasons += [*contradictions(result.scores), *_count_misfits(board, result)]
-    return reasons
+    return [*reasons, *(name_misfits("judge", judge) if judge else ())]
+
+
+def stated_misfits(board: Board, result: TaskResult) -> Iterator[str]:
+    """Why scores cannot be shown as stated."""
+    scores = result.scores or {}
+    if not is_number(board.main.of(scores)[0]):
+        yield f"scores.{board.main.name}, the ranking score, is missing or undefined"
+    yield from contradictions(scores)
+    yield from _count_misfits(board, result)
 
 
 def started_at(environment: Mapping[str, Any], now: datetime.datetime) -> datetime.datetime:
@@ -193,23 +257,6 @@ def started_at(environment: Mapping[str, Any], now: datetime.datetime) -> dateti
     if started > now + datetime.timedelta(days=1):
         raise DataError(f"environment.started is {brief(given)}, which is in the future")
     return started
-
-
-def _name_misfits(kind: str, name: str) -> Iterator[str]:
-    if not name.strip() or name != name.strip():
-        yield f"{kind} is {brief(name)}; expected a name without leading or trailing spaces"
-    if len(name) > LONGEST_NAME:
-        yield f"{kind} has a name of {len(name):,} characters; at most {LONGEST_NAME} are allowed"
-    # Such characters make one name look like another, or reverse the text around it.
-    marks = 0
-    for character in name:
-        marks = marks + 1 if unicodedata.category(character) in ("Mn", "Me") else 0
-        if not character.isprintable() or character in _BLANK or marks > MOST_MARKS:
-            yield (
-                f"{kind} contains an invisible character, or more than {MOST_MARKS} combining marks on one letter "
-                f"(U+{ord(character):04X}): {name!a:.80}"
-            )
-            return
 
 
 def _setting_misfits(board: Board, result: TaskResult) -> Iterator[str]:

@@ -1,11 +1,11 @@
-"""Leaderboard entries: folders of finished runs, each optionally with a `links.json`. Entries are not trusted."""
+"""Leaderboard entries: folders of finished runs, each optionally with an `entry.json`. Entries are not trusted."""
 
 import datetime
 import hashlib
 import os
 import stat
-from dataclasses import dataclass
-from itertools import accumulate, chain
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,22 +13,26 @@ from pydantic import AfterValidator, AnyUrl, BaseModel, ConfigDict, Field, UrlCo
 
 from eyechart.datasets_scripts.common.errors import BadResultsError, DataError, MissingFileError
 from eyechart.evaluators.results.finished_runs import Run, read_runs
-from eyechart.evaluators.results.items import PREDICTIONS_FILE
+from eyechart.evaluators.results.items import PREDICTIONS_FILE, RESULT_COLUMNS
 from eyechart.evaluators.results.results_file import AVERAGE, RESULTS_FILE, TaskResult
 from eyechart.hub_cards.leaderboard.boards import Board
-from eyechart.hub_cards.recomputing import Check, judge_of
+from eyechart.hub_cards.leaderboard.names import name_key
 from eyechart.metrics.score_spec import value_at
 
 if TYPE_CHECKING:
-    from pyarrow import Array
+    from pyarrow import Table
 
-MAX_BYTES = 64_000_000
-"""Limit for `results.json`; a run of every task needs a few megabytes."""
-MAX_PREDICTIONS_BYTES = 1_000_000_000
-"""Limit for `predictions.parquet`; a run of every task needs tens of megabytes."""
-MAX_UNPACKED_BYTES = 4_000_000_000
-"""Limit for the predictions in memory; a run of every task needs hundreds of megabytes."""
-_MAX_LINKS_BYTES = 5_000
+ENTRY_FILE = "entry.json"
+MOST_BYTES = {RESULTS_FILE: 16_000_000, PREDICTIONS_FILE: 256_000_000, ENTRY_FILE: 5_000}
+"""Limits for an entry's files; a run of every task needs a few megabytes of results and tens of predictions."""
+MOST_RESULTS = 500
+MOST_PREDICTIONS = 1_000_000
+MOST_UNPACKED_BYTES = 1_000_000_000
+"""Limit for the replies in memory."""
+LONGEST_TEXT = 400_000
+"""Bytes of a reply; those of 4,096 tokens need a tenth."""
+REPLY = {"text": str, "reasoning": str, "finish_reason": str, "score": float, "logits": Mapping[str, float]}
+"""What a board takes of a prediction, besides its id and pass."""
 _DEEPEST = 10
 
 
@@ -43,11 +47,13 @@ _HTTPS = UrlConstraints(max_length=500, allowed_schemes=["https"], host_required
 HttpsUrl = Annotated[AnyUrl, _HTTPS, AfterValidator(_without_user)]
 
 
-class Links(BaseModel):
-    """The contents of `links.json`: facts about the model that results do not contain, and links. All optional."""
+class About(BaseModel):
+    """The contents of `entry.json`: its owner, links, and facts about the model. All optional."""
 
     model_config = ConfigDict(extra="forbid")
 
+    owner: Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w./-]{0,159}$")] = ""
+    """Who enters the model, such as an account or a repository on the Hub; only its entries can update the rows."""
     model_url: HttpsUrl | None = None
     """The model's page."""
     run_url: HttpsUrl | None = None
@@ -67,11 +73,12 @@ class Entry:
     file: str
     """The Space's file with its accepted results, named by the SHA-256 of its `results.json`."""
     run: Run
-    links: Links
+    about: About
 
     def sources_of(self, result: TaskResult) -> list[TaskResult]:
         """The results whose settings describe the model: the result, or those that an average is based on."""
-        same = [other for other in self.run.results.tasks if (other.task, other.model) == (result.task, result.model)]
+        same = [other for other in self.run.results.tasks if other.task == result.task]
+        same = [other for other in same if name_key(other.model) == name_key(result.model)]
         return same if result.dataset == AVERAGE else [result]
 
 
@@ -81,14 +88,15 @@ class BoardRow:
 
     board: Board
     result: TaskResult
+    """What its replies score on the release; what the entry states if they could not be scored."""
     entry: Entry
     started: datetime.datetime
-    check: Check
-
-    @property
-    def judge(self) -> str:
-        """The judge that gave its scores, on boards that rank each judge separately; else ""."""
-        return judge_of(self.result) if self.board.judged else ""
+    stated: str = ""
+    """Why its scores are only stated, so that it has no rank; "" if they were computed."""
+    release: str = ""
+    """The digest of the release on which they were computed."""
+    parts: tuple[TaskResult, ...] = ()
+    """The results that an average is computed from; else the result."""
 
     def settings(self, key: str) -> list[Any]:
         """A setting of the result, or of each result that it averages; a dot leads into nested settings."""
@@ -96,94 +104,94 @@ class BoardRow:
 
 
 def find_entries(folder: Path) -> list[Path]:
-    """The folders of all entries, sorted by name; raises MissingFileError if a folder with contents has none.
+    """The folders of all entries, sorted by name, and those that cannot be read.
 
-    Symbolic links are skipped, as they could lead to any file of this machine.
+    Symbolic links are skipped, as they could lead to any file of this machine. Raises MissingFileError if a folder
+    with contents has no entry.
     """
     if not folder.is_dir():
         raise MissingFileError("not a folder; expected a folder that contains the folders of runs", path=folder)
-    entries = []
-    for parent, names, _ in os.walk(folder, onerror=_raise):
+    entries: list[Path] = []
+    errors: list[OSError] = []
+    for parent, names, _ in os.walk(folder, onerror=errors.append):
         path = Path(parent)
-        is_entry = (path / RESULTS_FILE).is_file() and not (path / RESULTS_FILE).is_symlink()
+        is_entry = _has_results(path)
         entries += [path] if is_entry else []
         is_last = is_entry or len(path.relative_to(folder).parts) == _DEEPEST
         names[:] = [] if is_last else sorted(name for name in names if not name.startswith("."))
+    # They are rejected with the error when they are read.
+    entries += [Path(error.filename) for error in errors]
     if not entries and any(not path.name.startswith(".") for path in folder.iterdir()):
         raise MissingFileError(f"no entries: no folder in it contains {RESULTS_FILE}", path=folder)
     return entries
 
 
-def _raise(error: OSError) -> None:
-    raise error
+def _has_results(folder: Path) -> bool:
+    try:
+        return stat.S_ISREG((folder / RESULTS_FILE).lstat().st_mode)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
 
 
 def read_entry(folder: Path, root: Path) -> Entry:
-    """Read an entry below `root`; raises DataError if a file is too large, malformed, or not a regular file."""
-    results, predictions = folder / RESULTS_FILE, folder / PREDICTIONS_FILE
-    _check_file(results, MAX_BYTES)
-    if os.path.lexists(predictions):
-        _check_file(predictions, MAX_PREDICTIONS_BYTES)
-        _check_unpacked_size(predictions)
-    file = f"results/{hashlib.sha256(results.read_bytes()).hexdigest()[:20]}.json"
+    """Read an entry below `root`, of its predictions only what a board takes.
+
+    Raises DataError if a file is too large, malformed, or not a regular file.
+    """
+    for name, most in MOST_BYTES.items():
+        _check_file(folder / name, most)
+    file = f"results/{hashlib.sha256((folder / RESULTS_FILE).read_bytes()).hexdigest()[:20]}.json"
     (run,) = read_runs([folder])
-    return Entry(folder.relative_to(root).as_posix(), file, run, _read_links(folder / "links.json"))
+    if (n := len(run.results.tasks)) > MOST_RESULTS:
+        raise BadResultsError(f"{n:,} results; an entry has at most {MOST_RESULTS:,}", path=folder / RESULTS_FILE)
+    if run.predictions is not None:
+        run = replace(run, predictions=_taken(run.predictions, folder / PREDICTIONS_FILE))
+    return Entry(folder.relative_to(root).as_posix(), file, run, _read_about(folder / ENTRY_FILE))
 
 
 def _check_file(path: Path, most: int) -> None:
-    status = path.lstat()
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return
     if not stat.S_ISREG(status.st_mode):
         raise BadResultsError("not a regular file; symbolic links, pipes and devices are not allowed", path=path)
     if status.st_size > most:
         raise BadResultsError(f"has {status.st_size:,} bytes; at most {most:,} are allowed in an entry", path=path)
 
 
-def _check_unpacked_size(path: Path) -> None:
-    """Refuse a Parquet file whose columns need too much memory: a small file can unpack to any size."""
-    from pyarrow import ArrowException, parquet
-
-    try:
-        metadata = parquet.read_metadata(path)
-        leaves = [metadata.schema.column(index) for index in range(metadata.num_columns)]
-        if any(leaf.physical_type == "FIXED_LEN_BYTE_ARRAY" for leaf in leaves):
-            raise BadResultsError("a column has fixed-length texts; expected strings", path=path)
-        # Sizes of row groups, not of columns: for a damaged file, reading the latter crashes the process.
-        stated = sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
-        # The stated sizes may be wrong, and count a shared text only once; here shared texts stay packed.
-        texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-        with parquet.ParquetFile(path, read_dictionary=texts) as file:
-            sizes = (sum(map(_size, batch.columns)) for batch in file.iter_batches(4096, use_threads=False))
-            is_too_large = any(size > MAX_UNPACKED_BYTES for size in chain([stated], accumulate(sizes)))
-    except (ArrowException, OSError, ValueError, LookupError) as error:
-        raise BadResultsError(f"cannot be read as predictions: {error}", path=path) from error
-    if is_too_large:
-        raise BadResultsError(f"unpacks to more than {MAX_UNPACKED_BYTES:,} bytes, the limit for an entry", path=path)
-
-
-def _size(values: "Array") -> int:
-    """The bytes of a column's values, counting each repeated text every time."""
+def _taken(table: "Table", path: Path) -> "Table":
+    """The columns that a board takes; raises BadResultsError if they are too large."""
     from pyarrow import compute, types
 
-    if types.is_dictionary(values.type):
-        lengths = compute.binary_length(values.dictionary).take(values.indices)
-        return (compute.sum(lengths).as_py() or 0) + 4 * len(values)
-    if types.is_nested(values.type):
-        parts = [values.keys, values.items] if types.is_map(values.type) else values.flatten()
-        return sum(map(_size, parts if isinstance(parts, list) else [parts])) + 4 * len(values)
-    return int(values.nbytes)
+    known = (*RESULT_COLUMNS[:3], "id", "pass", "repeat", *REPLY)
+    taken = table.select([name for name in known if name in table.column_names])
+    if taken.num_rows > MOST_PREDICTIONS or taken.nbytes > MOST_UNPACKED_BYTES:
+        raise BadResultsError(
+            f"has {taken.num_rows:,} predictions of {taken.nbytes:,} bytes; at most {MOST_PREDICTIONS:,} predictions "
+            f"of {MOST_UNPACKED_BYTES:,} bytes are allowed in an entry",
+            path=path,
+        )
+    for name, column in zip(taken.column_names, taken.columns, strict=True):
+        longest = compute.max(compute.binary_length(column)).as_py() if types.is_string(column.type) else None
+        if (longest or 0) > LONGEST_TEXT:
+            reason = f"a value of its column {name} has {longest:,} bytes; at most {LONGEST_TEXT:,} are allowed"
+            raise BadResultsError(reason, path=path)
+    return taken
 
 
-def _read_links(path: Path) -> Links:
-    if path.is_symlink() or not path.is_file():
-        return Links()
-    _check_file(path, _MAX_LINKS_BYTES)
+def _read_about(path: Path) -> About:
+    if not path.exists():
+        return About()
     try:
-        return Links.model_validate_json(path.read_bytes())
+        return About.model_validate_json(path.read_bytes())
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         where = ".".join(map(str, first["loc"])) or "the file"
         raise DataError(
-            f"{where}: {first['msg']}; allowed are model_url and run_url (https addresses), license (an identifier "
-            "such as apache-2.0) and parameters (a whole number)",
+            f"{where}: {first['msg']}; allowed are owner (an account or repository), model_url and run_url (https "
+            "addresses), license (an identifier such as apache-2.0) and parameters (a whole number)",
             path=path,
         ) from error

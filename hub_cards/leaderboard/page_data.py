@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
-from statistics import mode
 from typing import Any
 
 import numpy as np
@@ -15,35 +14,32 @@ from eyechart.evaluators.published import BY_DATABASE, PublishedTable, published
 from eyechart.evaluators.published.rendering import render
 from eyechart.evaluators.requests.types import FROM_FILE, PROVIDER
 from eyechart.evaluators.requests.values import is_number
-from eyechart.evaluators.results.notes import Note, note
+from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.evaluators.results.score_rows import headline_intervals, unparsed_note
 from eyechart.hub_cards.leaderboard.boards import BOARDS, Board, Column
 from eyechart.hub_cards.leaderboard.entries import BoardRow
-from eyechart.hub_cards.leaderboard.paired import paired_tests
+from eyechart.hub_cards.leaderboard.paired import p_values
 from eyechart.hub_cards.recomputing import judge_of
 from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scoring.inputs import FloatArray
 from eyechart.metrics.scoring.statistics.ranking import places
 
 BOARD_FOLDER = "results/boards"
-_TAGS = (
-    *("precomputed", "mostly_unparsed", "provider_decoding", "not_recomputed", "images_unknown", "few_common_items"),
-    *("items_differ", "answers_differ", "groups_differ"),
-)
+_TAGS = ("stated", "precomputed", "mostly_unparsed", "provider_decoding")
 """Notes that are tags of rows."""
 _GENERAL = {"unparsed": "More than a fifth", "of": "the", "n": "some", "models": "other entries", "are_texts": False}
 """The values of a note that explains a tag of several rows."""
 _HUB_NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 
 
-def write_boards(accepted: Sequence[BoardRow], out: Path, boards: Sequence[Board] = BOARDS) -> list[str]:
-    """Write the list of boards, the overview and each board's files; return the notes of rows, with board and model."""
+def write_boards(accepted: Sequence[BoardRow], out: Path, boards: Sequence[Board] = BOARDS) -> None:
+    """Write the list of boards, the overview and each board's files."""
     (out / BOARD_FOLDER).mkdir(parents=True)
     by_board: dict[str, list[BoardRow]] = {board.name: [] for board in boards}
     for row in accepted:
         by_board[row.board.name].append(row)
-    listed, notes = [], []
+    listed = []
     for board in boards:
         rows, stem = by_board[board.name], f"{BOARD_FOLDER}/{board.name.replace('/', '-')}"
         shown = _board(board, rows)
@@ -51,13 +47,11 @@ def write_boards(accepted: Sequence[BoardRow], out: Path, boards: Sequence[Board
             shown["breakdowns"] = f"{stem}-breakdowns.json"
             _write(out / shown["breakdowns"], _breakdowns(board, shown))
         _write(out / f"{stem}.json", shown)
-        notes += [f"{board.name}, {row['model']}: {text}" for row in shown["rows"] for text in row.get("notes", ())]
         about = {name: shown[name] for name in ("name", "benchmark", "title")}
         listed.append({**about, "models": len(rows), "file": f"{stem}.json"})
     _write(out / "results/overview.json", _overview(boards, by_board))
     index = {"schema": 1, "eyechart": metadata.version("eyechart"), "boards": listed}
     _write(out / "results/index.json", index)
-    return notes
 
 
 def _write(path: Path, value: Any) -> None:
@@ -73,6 +67,7 @@ def _board(board: Board, rows: Sequence[BoardRow]) -> dict[str, Any]:
         **{name: getattr(board, name) for name in names},
         "task": board.task.name,
         "chance": _chance_level(board, rows),
+        "release": next((row.release for row in rows if not row.stated), ""),
         "columns": [_column(column) for column in board.columns],
         "rows": shown,
         "tags": {code: note(code, **_GENERAL).text for code in _TAGS if code in tags},
@@ -99,32 +94,28 @@ def _column(column: Column) -> dict[str, Any]:
 
 
 def _rows(board: Board, rows: Sequence[BoardRow]) -> list[dict[str, Any]]:
-    """The rows of a board, best first; on judged boards, each judge has its own ranks."""
-    by_judge: dict[str, list[BoardRow]] = {}
-    for row in rows:
-        by_judge.setdefault(row.judge, []).append(row)
-    shown: list[dict[str, Any]] = []
-    for same in by_judge.values():
-        tests = paired_tests(same)
-        ranks = ranks_of([board.main.of(row.result.scores or {})[0] for row in same], board.main.score, tests.p_values)
-        for row, rank, notes in zip(same, ranks, tests.notes, strict=True):
-            ranking = {"rank": rank, "shared": ranks.count(rank) > 1, "tests": tests.n}
-            findings = {"tags": _tags(row, notes), "notes": [each.text for each in notes]}
-            shown.append(_without_blanks({**_row(row), **ranking, **findings}))
-    return sorted(shown, key=lambda row: (row["rank"], -(row["values"][0][0] or 0), row["model"]))
+    """The rows of a board, best first; then those whose scores are only stated, which have no rank."""
+    ranked = [row for row in rows if not row.stated]
+    ranks = ranks_of([board.main.of(row.result.scores or {})[0] for row in ranked], board.main.score, p_values(ranked))
+    shown = [
+        {**_row(row), "rank": rank, "shared": ranks.count(rank) > 1} for row, rank in zip(ranked, ranks, strict=True)
+    ]
+    shown += [{**_row(row), "stated": row.stated} for row in rows if row.stated]
+    ordered = sorted(shown, key=lambda row: (row.get("rank", len(rows)), -(row["values"][0][0] or 0), row["model"]))
+    return [_without_blanks(row) for row in ordered]
 
 
-def ranks_of(scores: Sequence[float | None], score: ScoreSpec, p_values: FloatArray) -> list[int]:
+def ranks_of(scores: Sequence[float | None], score: ScoreSpec, of_pairs: FloatArray) -> list[int]:
     """The rank of each model: one more than the number of significantly better models, as in `eyechart compare`.
 
-    `p_values` are Holm-adjusted, shape (k, k). Where one is nan, models differ if their scores differ as printed.
+    `of_pairs` are Holm-adjusted p-values, shape (k, k). Where one is nan, models differ if their printed scores do.
     """
     texts = np.array([score.shown(value) for value in scores])
-    return places(np.array(scores, dtype=np.float64), np.where(np.isnan(p_values), texts[:, None] == texts, p_values))
+    return places(np.array(scores, dtype=np.float64), np.where(np.isnan(of_pairs), texts[:, None] == texts, of_pairs))
 
 
 def _row(row: BoardRow) -> dict[str, Any]:
-    links, intervals = row.entry.links, headline_intervals([("", row.result)])
+    links, intervals = row.entry.about, headline_intervals([("", row.result)])
     return {
         "model": row.result.model,
         **_facets(row),
@@ -133,17 +124,16 @@ def _row(row: BoardRow) -> dict[str, Any]:
         "values": [_score(column, row) for column in row.board.columns],
         "interval": intervals[0].text if intervals else None,
         "judge": judge_of(row.result),
-        "release": row.check.release,
+        "tags": _tags(row),
     }
 
 
-def _tags(row: BoardRow, notes: Sequence[Note]) -> list[str]:
+def _tags(row: BoardRow) -> list[str]:
     holds = {
+        "stated": row.stated,
         "precomputed": FROM_FILE in row.settings("model.backend"),
         "mostly_unparsed": unparsed_note(row.result),
         "provider_decoding": PROVIDER in (*row.settings("model.decoding"), *row.settings("judge.decoding")),
-        "not_recomputed": row.check.unchecked,
-        **{each.code: True for each in notes},
     }
     return [code for code in _TAGS if holds.get(code)]
 
@@ -161,7 +151,7 @@ def _score(column: Column, row: BoardRow) -> list[float | None]:
 
 def _facets(row: BoardRow) -> dict[str, Any]:
     """The model's page, size and licence, None if unknown, and the date of the run."""
-    links, model = row.entry.links, row.result.model
+    links, model = row.entry.about, row.result.model
     # Counted when the model was loaded; unknown for servers and precomputed predictions.
     counted = (size for size in row.settings("model.parameters") if type(size) is int and size > 0)
     return {
@@ -214,12 +204,11 @@ def _set_apart(table: PublishedTable) -> dict[str, Any]:
 
 
 def _chance_level(board: Board, rows: Sequence[BoardRow]) -> float | None:
-    """The chance level of the headline score: of the entries, which answer the same questions, or of the paper."""
+    """The chance level of the headline score: that of the release, else that of the paper."""
     score = board.main.score
-    levels = [*filter(is_number, (score.chance_level(row.result.scores or {}) for row in rows))]
-    if levels:
-        # Recomputed entries agree; one that was not recomputed may contain any value.
-        return round(mode(levels), 6)
+    levels = (score.chance_level(row.result.scores or {}) for row in rows if not row.stated)
+    if (level := next(filter(is_number, levels), None)) is not None:
+        return round(level, 6)
     if isinstance(score.chance, float):
         return score.chance
     values = [(table.rows, _published(table, board, board.main)) for table in tables_of(board) if not table.set_apart]
@@ -236,7 +225,7 @@ def _overview(boards: Sequence[Board], by_board: Mapping[str, Sequence[BoardRow]
         if board.main.score.higher_is_better and math.isfinite(board.main.score.high):
             first.setdefault(board.benchmark, board)
             # The newest row counts, which is the last one.
-            for row in reversed(by_board[board.name]):
+            for row in reversed([row for row in by_board[board.name] if not row.stated]):
                 models.setdefault(row.result.model, {}).setdefault(board.benchmark, row)
     shown = {benchmark for rows in models.values() for benchmark in rows} or first.keys()
     first = {benchmark: board for benchmark, board in first.items() if benchmark in shown}

@@ -101,7 +101,7 @@ def select(
             # Its scores are recomputed if nothing else speaks against it.
             reasons = [*_why_not(entry)]
             if not reasons and (task := known_task(key.task)) is not None:
-                reasons += recomputing.check(key, task).discrepancies
+                reasons += recomputing.differences(key, task)
             if reasons:
                 refused[key.title] = reasons
     models = list(dict.fromkeys(entry.result.model for entry in chosen.values()))

@@ -1,4 +1,3 @@
-import datetime
 import json
 import random
 import re
@@ -9,9 +8,9 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 from eyechart.hub_cards.leaderboard.boards import BOARDS
-from eyechart.hub_cards.leaderboard.build import PAGE, build
+from eyechart.hub_cards.leaderboard.build import PAGE, write_space
 from tests.browser.conftest import press
-from tests.hub_cards.leaderboard.handed_in import board_named, enlarge, hand_in, result_on
+from tests.hub_cards.leaderboard.handed_in import board_named, enlarge, hand_in, ranked, result_on
 
 PERCEPTION = board_named("q_bench/perception")
 MODELS = 12
@@ -28,13 +27,13 @@ HOSTILE = {
 
 @pytest.fixture(scope="module")
 def space(tmp_path_factory):
-    """Twelve models on every board, the first two of which no interval tells apart."""
+    """Twelve models on every board."""
     folder = tmp_path_factory.mktemp("leaderboard")
     for place in range(MODELS):
         score = 0.80 - 0.01 * place - 0.04 * (place > 1)
         name = f"org-{place % 3}/model-{place:02}"
         hand_in(folder / "in", name.replace("/", "_"), [result_on(board, name, score) for board in BOARDS])
-    build(folder / "in", folder / "space", datetime.datetime(2026, 6, 1, tzinfo=datetime.UTC))
+    write_space(ranked(folder / "in"), folder / "space")
     return folder / "space"
 
 
@@ -91,8 +90,8 @@ def find(driver, selector):
 def column(driver, place):
     """The first lines of a column's cells; the model's is the first header cell of its row."""
     script = (
-        "return [...document.querySelectorAll('#table tbody tr')].map((row) => row.cells[arguments[0]].innerText"
-        ".split('\\n')[0].trim())"
+        "return [...document.querySelectorAll('#table tbody tr:not(.divider)')]"
+        ".map((row) => row.cells[arguments[0]].innerText.split('\\n')[0].trim())"
     )
     return driver.execute_script(script, place)
 
@@ -140,30 +139,33 @@ def test_it_opens_without_errors_and_shows_every_board(open_page, console_errors
     screenshot(driver, "last_board")
 
 
-def test_tests_and_where_items_differ_are_said(open_page):
-    note = "reference differs from <b>rival</b> for 1 item: compared by intervals"
-
+def test_stated_scores_stand_apart_with_the_reasons(open_page):
     def change(index, boards):
-        for place, row in enumerate(boards[PERCEPTION.name]["rows"]):
-            # All entries have the second tag, so that only the legend shows it.
-            row["notes"] = [note] * (place == 1) + ["?"]
-            row["tags"] = ["images_unknown"] + ["answers_differ"] * (place == 1)
-        boards[PERCEPTION.name]["tags"] = {"images_unknown": "whether", "answers_differ": "reference"}
+        for row in boards[PERCEPTION.name]["rows"][-2:]:
+            del row["rank"]
+            row |= {"stated": "there are no <b>predictions</b>", "tags": ["stated"]}
+        boards[PERCEPTION.name]["tags"] = {"stated": "as stated"}
 
     driver = open_page(change=change)
-    assert [found.text for found in find(driver, "#table .chip")] == ["answers differ"]
-    legend = [found.text for found in find(driver, "#chips li")]
-    assert legend[0].startswith("images unknown All entries: whether") and legend[1].startswith("answers differ")
+    rows = [row.text.split("\n")[0] for row in find(driver, "#table tbody tr")]
+    place = rows.index("Stated, not checked")
+    assert place == MODELS - 2 and len(rows) == MODELS + 16
     driver.find_element(By.CSS_SELECTOR, "#entry-notes summary").click()
-    assert f"org-1/model-01: {note}; ?" in [found.text for found in find(driver, "#entry-notes li")]
-    # Twelve models have 66 pairs.
-    assert "(p < 0.05, Holm-adjusted over 66 pairs of models)" in driver.find_element(By.ID, "legend").text
+    notes = [note.text for note in find(driver, "#entry-notes li")]
+    assert notes == [f"org-{n % 3}/model-{n}: there are no <b>predictions</b>" for n in (10, 11)]
+    # In any order.
+    button(driver, "Model").click()
+    assert [row.text.split("\n")[0] for row in find(driver, "#table tbody tr")].index("Stated, not checked") == place
 
 
 def test_ranks_intervals_ties_and_links_are_shown(open_page, screenshot, space):
-    driver = open_page()
+    def change(index, boards):
+        for row in boards[PERCEPTION.name]["rows"][:2]:
+            row |= {"rank": 1, "shared": True}
+
+    driver = open_page(change=change)
     first, second, third = find(driver, "#table tbody tr:not(.reference)")[:3]
-    assert [row.find_element(By.CSS_SELECTOR, ".rank").text for row in (first, second, third)] == ["1 =", "1 =", "3 ="]
+    assert [row.find_element(By.CSS_SELECTOR, ".rank").text for row in (first, second, third)] == ["1 =", "1 =", "3"]
     assert first.find_element(By.CSS_SELECTOR, ".main").text == "80.00\n78.00 to 82.00"
     model, run = first.find_elements(By.CSS_SELECTOR, "a")
     assert (model.text, model.get_attribute("href")) == ("org-0/model-00", "https://huggingface.co/org-0/model-00")
@@ -184,12 +186,13 @@ def test_headings_sort_and_say_so(open_page):
     assert sorted_by(driver) == {"Accuracy, %": "descending"}
     button(driver, "Accuracy, %").click()
     assert sorted_by(driver) == {"Accuracy, %": "ascending"}
-    assert models(driver)[-2:] == ["org-1/model-01", "org-0/model-00"]
+    assert models(driver)[MODELS - 2 : MODELS] == ["org-1/model-01", "org-0/model-00"]
     button(driver, "Model").click()
     assert sorted_by(driver) == {"Model": "ascending"}
-    assert models(driver) == sorted(everything, key=natural)
+    ranked, papers = everything[:MODELS], everything[MODELS:]
+    assert models(driver) == sorted(ranked, key=natural) + sorted(papers, key=natural)
     button(driver, "Model").click()
-    assert models(driver) == sorted(everything, key=natural, reverse=True)
+    assert models(driver) == sorted(ranked, key=natural)[::-1] + sorted(papers, key=natural)[::-1]
     # The papers' rows have no such score: they come last in both orders.
     for _ in range(2):
         button(driver, "Balanced yes/no accuracy, %").click()
@@ -237,21 +240,21 @@ def test_judges_can_be_told_apart(open_page, console_errors):
     assert console_errors(driver) == []
 
 
-def test_precomputed_predictions_and_scores_that_were_not_recomputed_say_so(open_page, screenshot):
+def test_tags_say_what_they_mean(open_page, screenshot):
     def change(index, boards):
         for board in (boards["mmbench/en"], boards["ql_bench/single"]):
             board["tags"] = {}
             for row in board["rows"]:
-                del row["tags"]
-        boards["mmbench/en"]["tags"] = {"precomputed": "Read from a file.", "not_recomputed": "As submitted."}
-        boards["mmbench/en"]["rows"][1]["tags"] = ["precomputed", "not_recomputed"]
+                row.pop("tags", None)
+        boards["mmbench/en"]["tags"] = {"precomputed": "Read from a file.", "stated": "As stated."}
+        boards["mmbench/en"]["rows"][1]["tags"] = ["precomputed", "stated"]
 
     driver = open_page("#board=mmbench%2Fen", change=change)
     marked = [one.text for one in find(driver, "#table tbody th") if find(one, ".chip")]
-    assert len(marked) == 1 and re.fullmatch(r"org-1/model-01\s+precomputed\s+not recomputed", marked[0])
+    assert len(marked) == 1 and re.fullmatch(r"org-1/model-01\s+precomputed\s+stated", marked[0])
     notes = [driver.find_element(By.ID, one.get_attribute("aria-describedby")) for one in find(driver, "#table .chip")]
     assert all(note.is_displayed() for note in notes)
-    assert "Read from a file." in notes[0].text and "As submitted." in notes[1].text
+    assert "Read from a file." in notes[0].text and "As stated." in notes[1].text
     assert models(driver)[:2] == ["org-0/model-00", "org-1/model-01"]
     screenshot(driver, "page")
     button(driver, "QL-Bench").click()
@@ -633,7 +636,7 @@ def test_models_are_chosen_by_size_licence_and_year(open_page, screenshot):
 def test_the_plot_puts_scores_and_intervals_on_one_axis(open_page):
     driver = open_page("#board=q_bench%2Fperception")
     script = """
-    const rows = [...document.querySelectorAll('#table tbody tr')];
+    const rows = [...document.querySelectorAll('#table tbody tr:not(.divider)')];
     const [axis] = document.getElementsByClassName("axis");
     const middle = (element) => { const r = element.getBoundingClientRect(); return r.left + r.width / 2; };
     const ticks = [...axis.querySelectorAll('span:not(.chance)')].map((one) => [Number(one.textContent), middle(one)]);
@@ -697,7 +700,7 @@ def test_axe_finds_nothing_and_dark_mode_is_dark(open_page, axe, screenshot, has
     """Axe measures contrasts too."""
 
     def change(index, boards):
-        boards["mmbench/en"]["rows"][1]["tags"].append("precomputed")
+        boards["mmbench/en"]["rows"][1]["tags"] = ["precomputed"]
         boards["mmbench/en"]["tags"]["precomputed"] = "Read from a file."
         for place, row in enumerate(boards[""]["rows"]):
             # Every shade, and a cell without a result.
@@ -797,7 +800,7 @@ def test_five_hundred_models_take_less_than_300_kb_from_this_host_alone(open_pag
     # Bytes as they are on the disk: servers that compress send about a fifth.
     assert sum(size for _, size in files) < 300_000
     assert len(files) >= 10
-    assert len(find(driver, "#table tbody tr:not(.reference)")) == 500
+    assert len(find(driver, "#table tbody tr:not(.reference, .divider)")) == 500
     if name:
         # Breakdowns are read when they are opened.
         driver.find_element(By.ID, "parts").click()

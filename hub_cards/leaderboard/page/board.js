@@ -29,8 +29,8 @@ export function boardTable(board, withParts, onSort) {
     ...(hasModels ? [{ name: "date", label: "Run", key: (row) => Date.parse(row.started), wide: 10.5, narrow: 10 }] : []),
   ];
   const entries = [
-    ...board.rows.map((row) => ({ row, isReference: false })),
-    ...board.references.map((row) => ({ row, isReference: true })),
+    ...board.rows.map((row) => ({ row, isReference: false, isApart: Boolean(row.stated) })),
+    ...board.references.map((row) => ({ row, isReference: true, isApart: true })),
   ];
   const shared = sharedTags(board.rows);
   const makeRow = ({ row, isReference }) => {
@@ -38,7 +38,7 @@ export function boardTable(board, withParts, onSort) {
     score.classList.add("main");
     if (row.interval) score.title = row.interval;
     const element = make("tr", { className: isReference ? "reference" : "" });
-    if (hasModels) element.append(make("td", { className: "rank" }, ...(isReference ? [] : rank(row))));
+    if (hasModels) element.append(make("td", { className: "rank" }, ...(row.rank ? rank(row) : [])));
     element.append(isReference ? paperCell(row, board) : modelCell(row, shared), score, axis.mark(...scoreAt(row, main)));
     element.append(...shownOthers.map((column) => scoreCell(row, column)));
     if (hasJudge) element.append(make("td", { className: "judge" }, named(row.judge ?? "")));

@@ -28,11 +28,11 @@ export function legendItems({ tags, rows }) {
   });
 }
 
-/** What the notes say of each entry, in a closed list; empty without notes. */
-export function entryNotes(rows) {
-  const noted = rows.filter((row) => row.notes);
-  if (!noted.length) return [];
-  const items = noted.map((row) => make("li", {}, make("bdi", {}, row.model), `: ${row.notes.join("; ")}`));
+/** Why each entry's scores are only stated, in a closed list; empty if all were checked. */
+export function statedNotes(rows) {
+  const stated = rows.filter((row) => row.stated);
+  if (!stated.length) return [];
+  const items = stated.map((row) => make("li", {}, make("bdi", {}, row.model), `: ${row.stated}`));
   const list = make("ul", { className: "note notes" }, ...items);
-  return [make("details", {}, make("summary", {}, "How the entries differ"), list)];
+  return [make("details", {}, make("summary", {}, "Why scores were not checked"), list)];
 }

@@ -11,7 +11,7 @@ export class SortedTable {
    * @param columns each with `label`, `wide` and `narrow` (widths in rem); sortable ones with `name` and `key(row)`;
    *   optional: `part` (shown above the label), `about` (what an abbreviation means), `className`, `takesRest` (takes the
    *   remaining width) and `head` (shown instead of the label)
-   * @param entries each with `row`, and `isReference` for published results
+   * @param entries each with `row`, `isReference` for published results, and `isApart` for those shown after all others
    * @param makeRow builds the row of an entry
    * @param onSort called with a column's name when its heading is pressed
    */
@@ -21,6 +21,7 @@ export class SortedTable {
     this.makeRow = makeRow;
     this.pending = 0;
     this.headings = new Map();
+    this.divider = this.#divider();
     this.body = make("tbody");
     this.element = this.#sized("table", make("thead", {}, this.#headings()), this.body);
     this.element.setAttribute("aria-labelledby", "title");
@@ -55,12 +56,15 @@ export class SortedTable {
       else heading.removeAttribute("aria-sort");
       this.buttons.get(name).dataset.sort = name === sort ? order : "";
     }
-    const visible = this.entries.filter(fits).sort(this.#comparison(sort, order));
+    const compare = this.#comparison(sort, order);
+    const visible = this.entries.filter(fits).sort((a, b) => (a.isApart ?? false) - (b.isApart ?? false) || compare(a, b));
+    const first = visible.findIndex((entry) => entry.isApart);
+    if (first > 0) visible.splice(first, 0, { element: this.divider });
     this.stop();
     this.body.replaceChildren(...visible.slice(0, STEP).map((entry) => this.#row(entry)));
     this.#showRest(visible, STEP, setBusy);
-    const references = visible.filter((entry) => entry.isReference).length;
-    return { models: visible.length - references, references };
+    const references = visible.filter((entry) => entry.row && entry.isReference).length;
+    return { models: visible.filter((entry) => entry.row && !entry.isReference).length, references };
   }
 
   /** Cancel the steps that are still to come. */
@@ -80,6 +84,13 @@ export class SortedTable {
   #row(entry) {
     entry.element ??= this.makeRow(entry);
     return entry.element;
+  }
+
+  #divider() {
+    // Narrow windows do not show the first column, the ranks.
+    const rest = { colSpan: this.columns.length - 1, scope: "rowgroup", className: "model" };
+    const cells = [make("td", { className: "rank" }), make("th", rest, "Stated, not checked")];
+    return make("tr", { className: "divider" }, ...cells);
   }
 
   /** A table with fixed column widths, so that later rows do not move anything. */

@@ -1,6 +1,6 @@
 // The text around a table: its title, what it measures, the legend, and the sources.
 
-import { entryNotes, legendItems } from "./chips.js";
+import { legendItems, statedNotes } from "./chips.js";
 import { link, make, named } from "./elements.js";
 import { framed } from "./scrolling.js";
 
@@ -44,17 +44,18 @@ export function showBoardText(board) {
   at("about").textContent = [board.about, board.note].filter(Boolean).join(" ");
   at("key").replaceChildren(...marks(board));
   const items = board.items ? `, ${board.items.toLocaleString("en")} items` : "";
-  const tests = [...new Set(board.rows.map((row) => row.tests))].filter(Boolean);
-  const adjusted = tests.length ? ` (p < 0.05, Holm-adjusted over ${tests.join(" or ")} pair${String(tests) === "1" ? "" : "s"} of models)` : "";
+  const models = board.rows.filter((row) => row.rank).length;
+  const pairs = (models * (models - 1)) / 2;
+  const adjusted = pairs ? ` (p < 0.05, Holm-adjusted over ${pairs} pair${pairs === 1 ? "" : "s"} of models)` : "";
   const ranked =
-    `Ranked by ${board.columns[0].label} (task ${board.task}, split ${board.split}${items}). Models share a rank (=) unless a ` +
-    `paired test of their replies finds a significant difference${adjusted}. If replies are missing, the intervals are compared instead. ` +
-    "The 95 % interval is below each score.";
-  at("legend").textContent = board.rows.length ? ranked : "";
+    `Ranked by ${board.columns[0].label} (task ${board.task}, split ${board.split}${items}; release ${board.release}). All ` +
+    `scores were computed from the entries' replies. Models share a rank (=) unless a paired test of their replies finds a ` +
+    `significant difference${adjusted}. The 95 % interval is below each score.`;
+  at("legend").textContent = models ? ranked : "";
   at("empty").hidden = board.rows.length > 0;
   at("empty-text").textContent = "This board has no entries yet.";
   at("chips").replaceChildren(...legendItems(board));
-  at("entry-notes").replaceChildren(...entryNotes(board.rows));
+  at("entry-notes").replaceChildren(...statedNotes(board.rows));
   at("settings").hidden = false;
   at("run-task").textContent = board.run;
   at("build-tasks").textContent = board.file && ` --tasks ${board.file}`;

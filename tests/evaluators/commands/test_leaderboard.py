@@ -3,7 +3,6 @@ import json
 import pytest
 
 from eyechart.datasets_scripts import load_dataset
-from eyechart.hub_cards.recomputing import NO_PREDICTIONS
 from tests.evaluators.command_line import invoke
 from tests.hub_cards.leaderboard.handed_in import board_named, hand_in, result_on
 
@@ -21,10 +20,9 @@ def test_build_accepts_and_says_where_the_space_is(tmp_path):
     assert json.loads((tmp_path / "space_outcome.json").read_text()) == {
         "rejected": [],
         "replaced": [],
-        "not_recomputed": [{"entry": "a", "board": PERCEPTION.name, "reason": NO_PREDICTIONS}],
-        "to_look_at": [],
+        "stated": [{"entry": "a", "board": PERCEPTION.name, "reason": "there are no predictions"}],
     }
-    assert f"not recomputed a, q_bench/perception: {NO_PREDICTIONS}" in done.output
+    assert "stated, not checked a, q_bench/perception: there are no predictions" in done.output
     assert (tmp_path / "space" / "index.html").is_file()
 
 
@@ -54,8 +52,8 @@ def test_build_tells_what_it_rejected_and_replaced_and_ends_with_one(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_an_entry_on_the_authors_pairs_is_recomputed_and_compared_with_them(tmp_path, reference):
-    """Precomputed predictions on a whole split of 2AFC, and the same with another score."""
+def test_an_entry_on_the_authors_pairs_is_scored_on_them(tmp_path, reference):
+    """Precomputed predictions on a whole split of 2AFC, and the same with another stated score."""
     data = f"two_afc={reference / 'two-afc'}"
     rows = load_dataset("two_afc", "fine_levels", split="test", data_dir=reference / "two-afc", images="skip")
     lines = [
@@ -70,18 +68,19 @@ def test_an_entry_on_the_authors_pairs_is_recomputed_and_compared_with_them(tmp_
     done = build(tmp_path / "in", "--out", tmp_path / "space", "--data-dir", data)
     assert "1 accepted, 0 replaced, 0 rejected" in done.output, done.output
     (row,) = json.loads((tmp_path / "space/results/boards/two_afc-fine_levels.json").read_text())["rows"]
-    assert row["values"][0][0] == 1.0 and row["tags"] == ["precomputed"] and row["release"]
+    assert row["values"][0][0] == 1.0 and (row["tags"], row["rank"]) == (["precomputed"], 1)
     results = json.loads((entry / "results.json").read_text())
     results["tasks"][0]["scores"]["accuracy_all"] = 0.5
     (entry / "results.json").write_text(json.dumps(results))
-    done = build(tmp_path / "in", "--out", tmp_path / "space", "--data-dir", data, code=1)
-    assert "scores.accuracy_all is 0.5; its predictions give 1.0" in done.output
+    done = build(tmp_path / "in", "--out", tmp_path / "space", "--data-dir", data)
+    (again,) = json.loads((tmp_path / "space/results/boards/two_afc-fine_levels.json").read_text())["rows"]
+    assert again | {"run": ""} == row | {"run": ""}
 
 
 def test_a_run_on_mini_data_is_rejected_for_that(tmp_path):
     invoke("run", "q_bench/perception", "--limit", 4, "--out", tmp_path / "in" / "run", code=0)
     done = build(tmp_path / "in", "--out", tmp_path / "space", code=1)
-    for reason in ("synthetic demo data", "run used --limit 4; ", "scored on 4 items (scores.n); "):
+    for reason in ("synthetic demo data", "run used --limit 4; "):
         assert reason in done.output
     assert "settings.prompt_id" not in done.output
 

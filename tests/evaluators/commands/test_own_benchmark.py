@@ -70,14 +70,14 @@ def test_it_gets_its_section_in_the_card(entries: Path, tmp_path: Path) -> None:
 def test_it_gets_its_board(entries: Path, tmp_path: Path) -> None:
     files = [text for name in ("me", "them") for text in ("--tasks", entries / name / FILES[0])]
     shown = call("leaderboard", "build", entries, *files, "--out", tmp_path / "space")
-    assert "2 accepted, 0 replaced, 0 rejected" in shown and not re.search("not recomputed|no entries", shown)
+    assert "2 accepted, 0 replaced, 0 rejected" in shown and not re.search("stated|no entries", shown)
     index = json.loads((tmp_path / "space" / "results" / "index.json").read_text())
     (listed,) = [one for one in index["boards"] if one["name"] == "my_photos"]
     assert (listed["benchmark"], listed["title"], listed["models"]) == ("my_photos", "", 2)
     board = json.loads((tmp_path / "space" / listed["file"]).read_text())
     assert (board["items"], board["file"], board["columns"][0]["label"]) == (N_PHOTOS, FILES[0], "SRCC")
-    rows = [(row["model"], row["rank"], row["release"]) for row in board["rows"]]
-    assert rows == [("me/model", 1, True), ("them/model", 1, True)]
+    assert [(row["model"], row["rank"]) for row in board["rows"]] == [("me/model", 1), ("them/model", 1)]
+    assert re.fullmatch("[0-9a-f]{12}", board["release"])
     overview = json.loads((tmp_path / "space" / "results" / "overview.json").read_text())
     assert [one["board"] for one in overview["columns"]] == ["my_photos"]
 
@@ -87,17 +87,21 @@ def test_without_its_file_the_entries_are_rejected_with_what_to_pass(entries: Pa
     assert "rejected me, my_photos:" in shown and "--tasks" in shown
 
 
-def test_other_data_and_fewer_items_are_rejected(entries: Path, tmp_path: Path) -> None:
-    lines = (entries / "me" / FILES[1]).read_text(encoding="utf-8").splitlines()
-    file, _, rest = lines[1].split(",")
-    lines[1] = f"{file},1.25,{rest}"
-    (entries / "me" / FILES[1]).write_text("\n".join(lines), encoding="utf-8")
-    task = ("--tasks", entries / "me" / FILES[0])
-    shown = call("leaderboard", "build", entries, *task, "--out", tmp_path / "a", code=1)
-    assert "has an opinion score that differs from the release" in shown
-    (entries / "me" / FILES[1]).write_text("\n".join(lines[:-1]), encoding="utf-8")
-    shown = call("leaderboard", "build", entries, *task, "--out", tmp_path / "b", code=1)
-    assert f"scored on {N_PHOTOS} items (scores.n); this board requires all {N_PHOTOS - 1} items" in shown
+def test_the_release_decides(entries: Path, tmp_path: Path) -> None:
+    def built(name: str, code: int) -> tuple[str, list[float]]:
+        shown = call("leaderboard", "build", entries, *task, "--out", tmp_path / name, code=code)
+        rows = json.loads((tmp_path / name / "results/boards/my_photos.json").read_text())["rows"]
+        return shown, [row["values"][0][0] for row in rows]
+
+    task, file = ("--tasks", entries / "me" / FILES[0]), entries / "me" / FILES[1]
+    _, before = built("a", 0)
+    head, *lines = file.read_text(encoding="utf-8").splitlines()
+    scores = [f"{name},{-float(score)},{camera}" for name, score, camera in (line.split(",") for line in lines)]
+    file.write_text("\n".join([head, *scores]), encoding="utf-8")
+    assert built("b", 0)[1] == pytest.approx([-score for score in before])
+    file.write_text("\n".join([head, *scores[:-1]]), encoding="utf-8")
+    shown, rows = built("c", 1)
+    assert f"1 items of the predictions are not in the release; first: '{N_PHOTOS}'" in shown and rows == []
 
 
 def test_one_name_for_two_tasks_is_refused(entries: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
-"""Makes leaderboard entries, so that tests change one thing and see what becomes of it."""
+"""Makes leaderboard entries that state scores, so that tests change one thing and see what becomes of it."""
 
+import datetime
 import json
 import random
 from collections.abc import Mapping, Sequence
@@ -8,7 +9,8 @@ from typing import Any
 
 from eyechart.evaluators.results.finished_runs import OFFICIAL
 from eyechart.evaluators.results.results_file import AVERAGE
-from eyechart.hub_cards.leaderboard.boards import BOARDS, Board
+from eyechart.hub_cards.leaderboard.boards import BOARDS, Board, find_board
+from eyechart.hub_cards.leaderboard.entries import BoardRow, find_entries, read_entry
 from eyechart.metrics.database_averages import AVERAGED_SCORES, mean_scores
 from eyechart.metrics.score_spec import Unit
 from eyechart.metrics.scores import DIMENSIONS, specs_of
@@ -69,11 +71,22 @@ def results_file(tasks: Sequence[dict[str, Any]], started: str = STARTED) -> dic
 
 
 def hand_in(folder: Path, name: str, tasks: Sequence[dict[str, Any]], started: str = STARTED) -> Path:
-    """Write a run without predictions into the folder of entries; gives its results file."""
+    """Write a run without predictions into the folder of entries, of one owner; gives its results file."""
     path = folder / name / "results.json"
     path.parent.mkdir(parents=True, exist_ok=True)
+    path.with_name("entry.json").write_text('{"owner": "someone"}')
     path.write_text(json.dumps(results_file(tasks, started)), encoding="utf-8")
     return path
+
+
+def ranked(folder: Path) -> list[BoardRow]:
+    """The results of entries as rows with a rank, as if they were the scores of replies."""
+    return [
+        BoardRow(board, result, entry, datetime.datetime.fromisoformat(entry.run.results.environment["started"]))
+        for entry in (read_entry(path, folder) for path in find_entries(folder))
+        for result in entry.run.results.tasks
+        if (board := find_board(result.task, result.dataset, result.split)) is not None
+    ]
 
 
 def put(target: dict[str, Any], keys: Sequence[str], value: Any) -> None:
@@ -84,7 +97,7 @@ def put(target: dict[str, Any], keys: Sequence[str], value: Any) -> None:
 
 def enlarge(view: dict[str, Any], models: int, rng: random.Random, breakdowns: Any = None) -> None:
     """Put as many other models in place of those of a board or the overview, with all that a page can say of one."""
-    row: Mapping[str, Any] = {name: value for name, value in view["rows"][0].items() if name != "unchecked"}
+    row: Mapping[str, Any] = {name: value for name, value in view["rows"][0].items() if name != "stated"}
     key = "cells" if "cells" in row else "values"
     rows, parts = [], []
     for index in range(models):

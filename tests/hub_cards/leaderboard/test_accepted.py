@@ -4,7 +4,7 @@ import pytest
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.hub_cards.leaderboard.build import misfits, started_at
+from eyechart.hub_cards.leaderboard.build import misfits, started_at, stated_misfits
 from eyechart.hub_cards.recomputing import refusals
 from tests.hub_cards.leaderboard.handed_in import board_named, put, result_on
 
@@ -14,7 +14,7 @@ LEFT_OUT = {"id": "7", "reason": "no image"}
 
 def reasons_for(board, result):
     read = TaskResult.model_validate(result)
-    return [*refusals(read), *misfits(board, read)]
+    return [*refusals(read), *misfits(board, read), *stated_misfits(board, read)]
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def reasons_for(board, result):
         ("mmbench/en_v11", "left_out", [LEFT_OUT, LEFT_OUT | {"id": "8"}], "2 items were left out; first: '7'"),
         ("mmbench/cc", "model", "x" * 161, "model has a name of 161 characters; at most 160"),
         ("mmbench/cc", "model", "padded ", "expected a name without leading or trailing spaces"),
-        ("mmbench/cc", "model", "a" + "\u0301" * 4, "or more than 3 combining marks on one letter (U+0301)"),
+        ("mmbench/cc", "model", "g\u0440t", "contains U+0440, cyrillic small letter er, which"),
         ("ql_bench/single", "settings.data.options.refusal_position", "first", "this board requires 'last'"),
         ("two_afc/coarse", "settings.data.options.balance", 1, "options.balance is 1; this board requires True:"),
         ("two_afc/coarse", "settings.orders", ["main"], "settings.orders is ['main']"),
@@ -72,7 +72,7 @@ def test_all_reasons_are_given_at_once():
     "name",
     [
         *("<script>alert(1)</script>", 'a" onload="x', '<a onload="x">', "模型/视觉", "نموذج", "O'Neil & Söhne"),
-        *("a\u0301\u0301\u0301", "x" * 160),
+        *("e\u0301", "Qwen\u4e2d\u6587\u7248", "\u0e44\u0e17\u0e49\u0e49", "x" * 160),
     ],
 )
 def test_names_that_are_only_text_are_taken(name):

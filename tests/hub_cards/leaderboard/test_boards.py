@@ -37,7 +37,7 @@ def test_a_board_is_of_one_split_of_one_dataset():
     assert (board.name, board.title) == ("mmbench/cn_v11_test", "Chinese, version 1.1, test")
     assert board.about == "CircularEval: multiple choice on MMBench 1.1, Chinese."
     assert board_named("aes_bench/assessment").note.endswith(". NIs: natural; AIs: artistic; AGIs: AI-generated.")
-    assert [board.name for board in BOARDS if "with the same judge" in board.note] == JUDGED
+    assert [board.name for board in BOARDS if "A judge gives" in board.note] == JUDGED
     assert find_board("mmbench/en", "mmbench", "test") is find_board("mmbench/en_v11", "koniq10k", "test") is None
 
 

@@ -12,8 +12,8 @@ import pytest
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
 from eyechart.evaluators.results.results_file import AVERAGE, read_results
 from eyechart.hub_cards.leaderboard.boards import BOARDS
-from eyechart.hub_cards.leaderboard.build import PAGE, Outcome, Replacement, build
-from tests.hub_cards.leaderboard.handed_in import board_named, hand_in, put, result_on
+from eyechart.hub_cards.leaderboard.build import PAGE, Outcome, Replacement, build, write_space
+from tests.hub_cards.leaderboard.handed_in import board_named, hand_in, put, ranked, result_on
 
 NOW = datetime.datetime(2026, 6, 1, tzinfo=datetime.UTC)
 NAMES = ("perception", "perception_pairs", "description", "assessment/spaq")
@@ -35,6 +35,10 @@ class Space:
 
     def build(self) -> Outcome:
         return build(self.entries, self.folder, NOW)
+
+    def write(self) -> None:
+        """As if all scores were those of replies."""
+        write_space(ranked(self.entries), self.folder)
 
     def read(self, file: str) -> Any:
         return json.loads((self.folder / file).read_text())
@@ -69,8 +73,8 @@ def test_the_space_holds_the_page_the_boards_and_the_runs(space: Space) -> None:
     assert set(PAGE) <= {path.name for path in space.folder.iterdir()}
     board = space.boards[PERCEPTION.name]
     first, second = board["rows"]
-    assert (first["model"], first["rank"], "shared" in first) == ("org/a", 1, False)
-    assert (second["model"], second["rank"], second["is_on_hub"]) == ("org/b", 2, True)
+    assert (first["model"], first["stated"], "rank" in first) == ("org/a", "there are no predictions", False)
+    assert (second["model"], second["is_on_hub"]) == ("org/b", True)
     parts = space.read(board["breakdowns"])
     values = first["values"] + parts["rows"][0]
     assert len(values) == len(board["columns"])
@@ -81,7 +85,7 @@ def test_the_space_holds_the_page_the_boards_and_the_runs(space: Space) -> None:
     assert [task.model for task in read_results(space.folder / second["run"]).tasks] == ["org/b"]
     runs = [row["run"].removeprefix("results/") for row in (first, second)]
     names = {path.name for path in (space.folder / "results").iterdir()}
-    assert names == {"boards", "index.json", "overview.json", *runs}
+    assert names == {"boards", "index.json", "overview.json", "owners.json", *runs}
 
 
 def test_rows_of_papers_stand_beside_and_private_ones_apart(space: Space) -> None:
@@ -123,15 +127,35 @@ def test_the_newest_result_of_a_model_counts(space: Space) -> None:
     assert space.rows()[0]["values"][0][0] == 0.6
 
 
-def test_models_of_different_judges_are_ranked_apart(space: Space) -> None:
-    for name, judge, score in (("a", "strict", 0.8), ("b", "strict", 0.2), ("c", "mild", 0.9), ("b", "mild", 0.9)):
-        result = result_on(DESCRIPTION, name, score)
-        result["settings"]["judge"]["name"] = result["scores"]["judge"] = judge
-        space.hand_in(f"{name}_{judge}", result)
-    assert space.build().replaced == []
-    ranks = [(row["model"], row["judge"], row["rank"], row.get("shared")) for row in space.rows(DESCRIPTION)]
-    assert ranks[:2] == [("b", "mild", 1, True), ("c", "mild", 1, True)]
-    assert ranks[2:] == [("a", "strict", 1, None), ("b", "strict", 2, None)]
+def test_only_entries_of_the_owner_update_a_models_rows(space: Space) -> None:
+    space.hand_in("first", result_on(PERCEPTION, "org/a", 0.4), started="2026-04-01T00:00:00+00:00")
+    copied = result_on(PERCEPTION, "ORG/\N{FULLWIDTH LATIN SMALL LETTER A}", 0.9)
+    for name, about in (("copy", '{"model_url": "https://example.org"}'), ("other", '{"owner": "somebody-else"}')):
+        space.hand_in(name, copied).with_name("entry.json").write_text(about)
+    outcome = space.build()
+    assert [rejection.entry for rejection in outcome.rejected] == ["copy", "other"]
+    assert "belongs to the owner someone, which entered it first" in outcome.rejected[0].reasons[0]
+    # The Space remembers: an earlier date takes nothing.
+    shutil.rmtree(space.entries / "first")
+    space.hand_in("early", copied, started="2026-01-01T00:00:00+00:00").with_name("entry.json").write_text("{}")
+    assert [rejection.entry for rejection in space.build().rejected] == ["early", "copy", "other"]
+    space.hand_in("second", copied)
+    assert [row.entry.source for row in space.build().accepted] == ["second"]
+    assert space.rows()[0]["model"] == "ORG/a"
+    (space.folder / "results/owners.json").write_text("[]")
+    with pytest.raises(UsageError, match=r"owners\.json cannot be read"):
+        space.build()
+
+
+def test_without_an_owner_a_name_belongs_to_its_folder(space: Space) -> None:
+    path = space.hand_in("a", result_on(PERCEPTION, "org/a", 0.4)).with_name("entry.json")
+    space.hand_in("b", result_on(PERCEPTION, "org/a", 0.9)).with_name("entry.json").unlink()
+    path.unlink()
+    assert "the folder 'a', which names no owner" in space.build().rejected[0].reasons[0]
+    assert [row.entry.source for row in space.build().accepted] == ["a"]
+    path.write_text('{"owner": "me"}')
+    assert [row.entry.source for row in space.build().accepted] == ["a"]
+    assert json.loads((space.folder / "results/owners.json").read_text()) == {"org/a": {"name": "me", "folder": "a"}}
 
 
 def with_settings(board: Any, model: str, **settings: Any) -> dict[str, Any]:
@@ -141,25 +165,25 @@ def with_settings(board: Any, model: str, **settings: Any) -> dict[str, Any]:
     return result
 
 
-LINKS = {"model_url": "https://example.org/model", "run_url": "https://example.org/run?x=1#y", "license": "mit"}
+ABOUT = {"model_url": "https://example.org/model", "run_url": "https://example.org/run?x=1#y", "license": "mit"}
 
 
 @pytest.mark.parametrize(
     ("board", "settings", "marks"),
     [
-        (PERCEPTION, {"model__backend": "predictions_file"}, {"tags": ["precomputed", "not_recomputed"], "tests": 0}),
-        (PERCEPTION, {"model__parameters": 1}, {"tags": ["not_recomputed"], "parameters": 1}),
+        (PERCEPTION, {"model__backend": "predictions_file"}, {"tags": ["stated", "precomputed"]}),
+        (PERCEPTION, {"model__parameters": 1}, {"tags": ["stated"], "parameters": 1}),
         (PERCEPTION, {"model__parameters": 0}, {"parameters": 10**15 - 1}),
         (PERCEPTION, {"model__parameters": -7}, {"parameters": 10**15 - 1}),
-        (DESCRIPTION, {"model__decoding": "chosen by the provider"}, {"tags": ["provider_decoding", "not_recomputed"]}),
-        (DESCRIPTION, {"judge__decoding": "chosen by the provider"}, {"tags": ["provider_decoding", "not_recomputed"]}),
-        (DESCRIPTION, {"model__decoding": "greedy"}, {"tags": ["not_recomputed"]}),
-        (PERCEPTION, {}, LINKS | {"is_on_hub": None, "started": "2026-05-01"}),
+        (DESCRIPTION, {"model__decoding": "chosen by the provider"}, {"tags": ["stated", "provider_decoding"]}),
+        (DESCRIPTION, {"judge__decoding": "chosen by the provider"}, {"tags": ["stated", "provider_decoding"]}),
+        (DESCRIPTION, {"model__decoding": "greedy"}, {"tags": ["stated"]}),
+        (PERCEPTION, {}, ABOUT | {"is_on_hub": None, "started": "2026-05-01"}),
     ],
 )
 def test_a_row_says_where_it_comes_from(space: Space, board: Any, settings: Any, marks: dict[str, Any]) -> None:
     path = space.hand_in("a", with_settings(board, "org/a", **settings))
-    path.with_name("links.json").write_text(json.dumps(LINKS | {"parameters": 10**15 - 1}).ljust(5000))
+    path.with_name("entry.json").write_text(json.dumps(ABOUT | {"parameters": 10**15 - 1}).ljust(5000))
     assert space.build().rejected == []
     (row,) = space.rows(board)
     assert {name: row.get(name) for name in marks} == marks
@@ -187,7 +211,7 @@ def test_an_average_has_the_marks_of_its_databases(space: Space) -> None:
     space.hand_in("file", *quality, *others)
     assert space.build().rejected == []
     tags = [space.rows(board)[0]["tags"] for board in QUALITY[:3]]
-    assert tags == [*[["precomputed", "not_recomputed"]] * 2, ["not_recomputed"]]
+    assert tags == [*[["stated", "precomputed"]] * 2, ["stated"]]
 
 
 @pytest.mark.parametrize("kind", ["wilson-clustered", "wilson"])
@@ -221,7 +245,7 @@ def test_an_answer_under_another_name_stands_only_where_that_is_confirmed(space:
     "field", [{"license": "<b>", "parameters": 0}, {"parameters": 0}, {"parameters": "7"}, {"parameters": 10**15}]
 )
 def test_a_licence_or_size_that_is_not_one_is_refused(space: Space, field: dict[str, Any]) -> None:
-    space.hand_in("bad", result_on(PERCEPTION, "org/bad")).with_name("links.json").write_text(json.dumps(field))
+    space.hand_in("bad", result_on(PERCEPTION, "org/bad")).with_name("entry.json").write_text(json.dumps(field))
     (rejection,) = space.build().rejected
     assert rejection.reasons[0].startswith(f"{next(iter(field))}: ")
     assert "identifier such as apache-2.0) and parameters (a whole number)" in rejection.reasons[0]
@@ -239,7 +263,7 @@ def test_a_build_can_be_repeated_and_gives_the_same(space: Space) -> None:
     shutil.rmtree(space.entries / "a")
     space.hand_in("b", result_on(PERCEPTION, "org/b"))
     space.build()
-    assert len(list((space.folder / "results").glob("*.json"))) == 3
+    assert len(list((space.folder / "results").glob("*.json"))) == 4
     (space.folder / "thesis.txt").touch()
     with pytest.raises(UsageError, match="is not a folder of a leaderboard"):
         space.build()
@@ -259,7 +283,7 @@ def test_the_overview_has_one_row_a_model(space: Space) -> None:
     space.hand_in("b", with_settings(MMBENCH, "org/a", model__parameters=7))
     space.hand_in("c", result_on(MMBENCH, "org/both"), result_on(CHINESE, "org/both", 0.9))
     space.hand_in("d", result_on(CHINESE, "org/other", 0.6), result_on(SPAQ, "org/other", 0.81239))
-    space.build()
+    space.write()
     overview = space.read("results/overview.json")
     half = [0.5, 0.4713, 0.5287]
     assert [column["board"] for column in overview["columns"]] == [PERCEPTION.name, MMBENCH.name]
@@ -283,7 +307,7 @@ def test_the_chance_level_is_that_of_the_entries_else_that_of_the_score_or_paper
         result = result_on(MMBENCH, f"org/{name}")
         result["scores"]["random_guess"] = chance
         space.hand_in(name, result)
-    space.build()
+    space.write()
     entries = {column["board"]: column["chance"] for column in space.read("results/overview.json")["columns"]}
     # Q-Bench prints 37.80 in Table 7, AesBench 35.02 in Table 2; a self-awareness score has no chance level.
     expected = {"q_bench/perception": 0.378, "mmbench/en": 0.123457, "ql_bench/single": None}

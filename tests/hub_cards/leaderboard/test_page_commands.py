@@ -15,7 +15,7 @@ from eyechart.evaluators.cli import app
 from eyechart.evaluators.evaluation.evaluator import list_suites
 from eyechart.evaluators.tasks import get_task
 from eyechart.hub_cards.leaderboard.boards import BOARDS
-from eyechart.hub_cards.leaderboard.entries import Links
+from eyechart.hub_cards.leaderboard.entries import About
 from tests.evaluators.command_line import invoke
 from tests.hub_cards.leaderboard.handed_in import board_named, hand_in, result_on
 
@@ -47,9 +47,9 @@ def test_the_second_command_checks_what_the_first_wrote_and_the_third_shows_it(t
     monkeypatch.chdir(tmp_path)
     entry = RUN[RUN.index("--out") + 1]
     path = hand_in(tmp_path, entry, [result_on(board_named("mmbench/en"), "OWNER/MODEL")])
-    (links,) = [code for code in CODE if code.startswith("{")]
-    path.with_name("links.json").write_text(links.replace("\N{HORIZONTAL ELLIPSIS}", "example.org/"))
-    assert set(json.loads(links)) == set(Links.model_fields)
+    (about,) = [code for code in CODE if code.startswith("{")]
+    path.with_name("entry.json").write_text(about.replace("\N{HORIZONTAL ELLIPSIS}", "example.org/"))
+    assert set(json.loads(about)) == set(About.model_fields)
     assert BUILD[0] == "eyechart"
     done = invoke(*BUILD[1:], code=0)
     assert "1 accepted" in done.output, done.output

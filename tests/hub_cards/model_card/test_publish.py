@@ -11,7 +11,6 @@ import pytest
 import yaml
 from huggingface_hub import EvalResult, EvalResultEntry, ModelCard, parse_eval_result_entries
 
-from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.official import official_counts
 from eyechart.evaluators.evaluation.scoring import with_averages
 from eyechart.evaluators.results.finished_runs import OFFICIAL
@@ -302,7 +301,6 @@ PRIVATE_NOTE = note("private", is_private=True, dataset="llvisionqa", split="dev
     ("result", "reason"),
     [
         (evaluated(data={"is_mini": True}), SYNTHETIC),
-        (evaluated(data={"source": str(mini.release("llvisionqa"))}), SYNTHETIC),
         (evaluated(settings={"data": {}}, data={"is_mini": None}), SYNTHETIC),
         (evaluated(settings={"limit": 5}), "run used --limit 5; repeat the run without --limit"),
         (evaluated(settings={"blind": True}), "the questions were asked without the images; repeat the run without"),
