@@ -69,9 +69,9 @@ def addresses() -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def folder(_prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A fresh copy of the prepared folder as the current folder; data and models, which no test changes, are linked."""
+    """A copy of the prepared folder as the current folder; models and releases, which no test changes, are links."""
     for path in _prepared.iterdir():
-        if path.name in ("path", "photos"):
+        if path.name == "path":
             (tmp_path / path.name).symlink_to(path)
         elif path.is_dir():
             shutil.copytree(path, tmp_path / path.name)
