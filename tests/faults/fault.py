@@ -14,9 +14,9 @@ import pytest
 HEAD = """\
 # Fault list
 
-This page lists {count} faults that eyechart must survive, and the expected behaviour for each. Each row is a test in
-`tests/faults`. CI runs these tests on every change and writes this page with their outcomes
-(`pytest tests/faults --faults-table=docs/faults.md`). [Security](topics/security.md) shows which promises they support.
+{count} faults that eyechart must survive, by family. A line in bold is the behaviour that is expected of the faults
+below it. CI tests all of them on every change and writes this page.
+
 """
 
 
@@ -64,15 +64,18 @@ class Outcomes:
 
 
 def table(outcomes: Mapping[tuple[str, str, str], str]) -> str:
-    """The list as a document, with one table per family."""
-    parts = [HEAD.format(count=len(outcomes))]
-    for family in sorted({family for family, _, _ in outcomes}):
-        rows = sorted((done, expected, outcome) for (of, done, expected), outcome in outcomes.items() if of == family)
-        lines = [f"| {_cell(done)} | {_cell(expected)} | {outcome} |" for done, expected, outcome in rows]
-        parts.append(
-            "\n".join([f"\n## {family}\n", "| fault | expected behaviour | outcome |", "|---|---|---|", *lines, ""])
-        )
-    return "".join(parts)
+    """The list as a document: the families, then a table for each."""
+    families: dict[str, dict[str, list[tuple[str, str]]]] = {}
+    for (family, done, expected), outcome in sorted(outcomes.items()):
+        families.setdefault(family, {}).setdefault(expected, []).append((done, outcome))
+    summary, tables = ["| family | faults | passed |", "|---|---|---|"], []
+    for family, by_behaviour in families.items():
+        found = [outcome for rows in by_behaviour.values() for _, outcome in rows]
+        summary.append(f"| {_cell(family)} | {len(found)} | {found.count('passed')} |")
+        tables += [f"\n## {family}\n", "| fault | outcome |", "|---|---|"]
+        for expected, rows in by_behaviour.items():
+            tables += [f"| **{_cell(expected)}** | |", *(f"| {_cell(done)} | {outcome} |" for done, outcome in rows)]
+    return HEAD.format(count=len(outcomes)) + "\n".join([*summary, *tables, ""])
 
 
 def check_rows(items: Iterable[pytest.Item]) -> None:
