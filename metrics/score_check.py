@@ -86,25 +86,22 @@ def _count_contradictions(found: ScoreSpec, scores: Mapping[str, Any], where: st
     """How a score contradicts its number of items, its parts and its interval."""
     value, counts = found.value(scores), _right_and_wrong(found, scores)
     least = most = value
-    if any(counts):
-        right, n = counts[0], sum(counts)
-        if abs(right - round(right)) > _ROUNDING * n:
+    if n := sum(counts):
+        if abs(counts[0] - round(counts[0])) > _ROUNDING * n:
             yield f"{where}.{found.key} is {value!r:.60}; no number of right answers to {n:g} items gives it"
         for name, parts in scores.items():
             if name.startswith("by_") and _are_mappings(parts):
-                of_parts = list(map(sum, zip(*(_right_and_wrong(found, part) for part in parts.values()), strict=True)))
-                if any(part > whole + _ROUNDING * n for part, whole in zip(of_parts, counts, strict=False)):
-                    shown = f"{of_parts[0]:g} right and {of_parts[1]:g} wrong answers"
-                    yield f"{where}.{name} has {shown}; {found.key} has {counts[0]:g} and {counts[1]:g}"
+                sums = map(sum, zip(*(_right_and_wrong(found, part) for part in parts.values()), strict=True))
+                if any(part > whole + _ROUNDING * n for part, whole in zip(sums, counts, strict=False)):
+                    yield f"{where}.{name} has more right or wrong answers than {found.key} of {n:g} items"
         # Answers that depend on each other make the interval wider; nothing makes it narrower.
-        least, most = (found.high * end for end in wilson_of_share(min(max(right / n, 0), 1), n))
+        least, most = (found.high * end for end in wilson_of_share(min(max(counts[0] / n, 0), 1), n))
+    low, high = found.bounds(scores) or (None, None)
     # The rounds of a judge and a bootstrap can give an interval without the score in it.
     is_around = found.is_percentage or str(value_at(scores, f"{INTERVALS}.{found.key}.kind")).startswith("jackknife")
-    low, high = found.bounds(scores) or (None, None)
-    if is_around and _is_defined(low) and _is_defined(high):
-        rounding = _ROUNDING * found.high
-        if low > least + rounding or high < most - rounding:
-            yield f"{where}.{found.interval_key} is {[low, high]!r:.60}; expected at least {least:g} to {most:g}"
+    is_given = is_around and _is_defined(low) and _is_defined(high)
+    if is_given and max(low - least, most - high) > _ROUNDING * found.high:
+        yield f"{where}.{found.interval_key} is {[low, high]!r:.60}; expected at least {least:g} to {most:g}"
 
 
 def _right_and_wrong(found: ScoreSpec, scores: Mapping[str, Any]) -> tuple[float, float]:

@@ -1,7 +1,7 @@
 """Compare two or more runs, task by task; more than two are ranked too."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -50,7 +50,7 @@ class Comparison:
     synthetic: tuple[str, ...]
     """Titles of the compared tasks on synthetic demo data."""
     partial: Mapping[str, tuple[str, ...]]
-    """By run, the compared tasks that it ran on a part of the data, or that are incomplete."""
+    """By run, the compared tasks that it has on a part of the data only."""
 
 
 @dataclass(frozen=True)
@@ -195,20 +195,14 @@ def _compare_pair(
         tuple(dict.fromkeys(filter(None, (also_differ(first.tasks[key], second.tasks[key]) for key in compared)))),
         {key.title: score.key for key in compared if (score := first.tasks[key].headline_spec()) is not None},
         tuple(key.title for key in compared if any(is_mini_data(run.tasks[key].settings) for run in runs)),
-        {run.label: parts for run in runs if (parts := tuple(filter(None, (_part(run, key) for key in compared))))},
+        {run.label: parts for run in runs if (parts := tuple(_parts(run, compared)))},
     )
 
 
-def _part(run: Run, key: TaskKey) -> str:
-    """On which part of its data a run has a task; "" if it is complete."""
-    result = run.tasks[key]
-    limit, part = result.settings.get("limit"), extent([result])
-    reasons = [
-        "" if part.startswith("all") else part,
-        "" if limit is None else f"--limit {limit}",
-        "" if result.complete else "incomplete",
-    ]
-    return f"{key.title}: {', '.join(filter(None, reasons))}" if any(reasons) else ""
+def _parts(run: Run, keys: Sequence[TaskKey]) -> Iterator[str]:
+    for key in keys:
+        if (part := extent([run.tasks[key]])) and not part.startswith("all"):
+            yield f"{key.title}: {part}"
 
 
 def _adjusted(pairs: Sequence[Comparison]) -> list[Comparison]:

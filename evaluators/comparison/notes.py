@@ -29,8 +29,7 @@ def table_notes(comparison: ManyRuns) -> Iterator[Note]:
     if synthetic := list(dict.fromkeys(title for pair in pairs for title in pair.synthetic)):
         is_all = {test.title for test in tests} <= set(synthetic)
         yield note("synthetic", tasks=[] if is_all else synthetic)
-    partial = {run: parts for pair in pairs for run, parts in pair.partial.items()}
-    for run, parts in partial.items():
+    for run, parts in {run: parts for pair in pairs for run, parts in pair.partial.items()}.items():
         yield note("partial", run=run, parts=list(parts))
     if sum(test.has_test for test in tests) > 1:
         yield note("p_values") if len(pairs) == 1 else note("adjusted_p_values", pairs=len(pairs))

@@ -242,10 +242,8 @@ def read_results(path: str | Path) -> Results:
 def check_stated_scores(results: Results, path: Path) -> None:
     """Raise `BadResultsError` if scores contradict each other; without predictions, nothing else would show it."""
     for number, task in enumerate(results.tasks):
-        stated = {"scores": task.scores or {}} | {f"variants.{name}": scores for name, scores in task.variants.items()}
-        for place, scores in stated.items():
-            if reason := next(contradictions(scores, f"key tasks[{number}].{place}"), ""):
-                raise _bad(path / RESULTS_FILE, reason)
+        if reason := next(contradictions(task.scores or {}, f"key tasks[{number}].scores"), ""):
+            raise _bad(path / RESULTS_FILE, reason)
 
 
 def with_nan(value: Any) -> Any:
