@@ -1,5 +1,6 @@
 """Images: files that are not images, or that must not be opened."""
 
+import contextlib
 import io
 import json
 import os
@@ -13,6 +14,8 @@ from pathlib import Path
 import datasets
 import pyarrow
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from PIL import EpsImagePlugin, Image
 from pyarrow import parquet
 
@@ -27,6 +30,7 @@ from eyechart.datasets_scripts.common.errors import (
 from eyechart.datasets_scripts.common.files.readers import read_json_rows
 from eyechart.datasets_scripts.common.fingerprint import folder_fingerprint
 from eyechart.datasets_scripts.common.images import encoded_image, open_image
+from eyechart.datasets_scripts.common.paths import find_image
 from eyechart.datasets_scripts.own_data import load_own
 from eyechart.evaluators.evaluation.data import undecoded_rows
 from tests.datasets_scripts.common.test_open_image import encoded, noise, png_header
@@ -244,6 +248,20 @@ def test_paths_inside_of_the_folder(tmp_path):
     for suffix in ("jsonl", "csv", "parquet"):
         images = load_own(tmp_path / "linked" / f"a.{suffix}", "quality")["image"]
         assert [image.tobytes() for image in images] == [noise().tobytes()] * 4
+
+
+@fault("a path in data has any parts, among them links, separators and folders above", "only files below are read")
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    parts=st.lists(st.sampled_from(["..", ".", "", "photos", "up", "data", "1.png", "link.png", "inside.png", "\0"]))
+)
+def test_any_path(parts, tmp_path):
+    if not (tmp_path / "data").exists():
+        own_files(tmp_path, [])
+    for name in ("/".join(parts), f"{tmp_path}/{'/'.join(parts)}"):
+        with contextlib.suppress(ValueError):
+            found = find_image([str(tmp_path / "data")], name)
+            assert found is None or os.path.realpath(found) == str(tmp_path.resolve() / "data" / "photos" / "1.png")
 
 
 @fault("an image of a release is a link to a file outside of its folder", "the error names row and path")
