@@ -25,11 +25,13 @@ def load_prepared(path: str, config: str | None, split: str | None, cache_dir: s
     """What `datasets.load_dataset` returns; files that were damaged in the cache are prepared again."""
     # The library reads its files as soon as it knows which they are.
     for record in Path(cache_dir or datasets.config.HF_DATASETS_CACHE).expanduser().glob(f"*/*/*/*/{RECORD}"):
-        remove_if_damaged(str(record.parent))
+        # Another process may be writing into an incomplete one.
+        if record.parent.suffix != ".incomplete":
+            remove_if_damaged(str(record.parent))
     builder = datasets.load_dataset_builder(path, config, cache_dir=cache_dir, **files)
     for file in chain.from_iterable((builder.config.data_files or {}).values()):
         # The folder's README may name any file. Images have rows, which name them in errors.
-        if os.path.isdir(path) and not is_image(file) and not is_below(file, path):
+        if not files and os.path.isdir(path) and not is_image(file) and not is_below(file, path):
             raise BadAnnotationError("a data file is outside of the dataset's folder; copy it there", path=file)
     builder.download_and_prepare()
     if not os.path.exists(os.path.join(builder.cache_dir, RECORD)):
