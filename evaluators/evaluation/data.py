@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from eyechart.evaluators.tasks.task import Task
 __all__ = ["DataRequest", "LoadedData", "load_data", "own_options", "undecoded_rows", "without_progress_bars"]
 
 _DEFAULT = DataRequest()
+_ROWS_AT_ONCE = 1_000
 _TABLES = ("arrow", "csv", "json", "parquet")
 """Formats whose cells may name any file, unlike paths of a folder of images, of a loading script or of a program."""
 
@@ -194,7 +196,30 @@ def own_options(task: Task, split: str) -> dict[str, Any]:
     return {"kind": task.protocol.kind, "columns": dict(task.data.columns), "split": split}
 
 
-@dataclass(frozen=True)
+class StoredRow(Mapping[str, Any]):
+    """A row without a dict of its own: a run has all rows in memory, and they have the same columns."""
+
+    __slots__ = ("_columns", "_values")
+
+    def __init__(self, row: Row) -> None:
+        self._columns, self._values = _places(tuple(row)), tuple(row.values())
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[self._columns[name]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+
+@cache
+def _places(names: tuple[str, ...]) -> dict[str, int]:
+    return {name: place for place, name in enumerate(names)}
+
+
+@dataclass(frozen=True, slots=True)
 class EncodedImage:
     """One image of a dataset in Arrow format, read only on demand, so that a list of rows contains no pixels."""
 
@@ -225,12 +250,21 @@ class EncodedImage:
 
 def undecoded_rows(dataset: datasets.Dataset, limit: int | None = None) -> list[Row]:
     """The first `limit` rows as plain dicts, images as `EncodedImage`; the backend decodes them and handles errors."""
-    if limit is not None:
-        dataset = dataset.select(range(min(limit, len(dataset))))
+    return list(read_rows(dataset, limit))
+
+
+def read_rows(dataset: datasets.Dataset, limit: int | None = None) -> Iterator[dict[str, Any]]:
+    """The rows of `undecoded_rows`, read in parts."""
+    count = len(dataset) if limit is None else min(limit, len(dataset))
+    for start in range(0, count, _ROWS_AT_ONCE):
+        yield from _undecoded_part(dataset.select(range(start, min(start + _ROWS_AT_ONCE, count))))
+
+
+def _undecoded_part(dataset: datasets.Dataset) -> list[dict[str, Any]]:
     # Read once, because each access copies them.
     features = dataset.features
     columns = [name for name, feature in features.items() if _has_images(feature)]
-    rows = dataset.remove_columns(columns).to_list() if len(dataset) else []
+    rows = dataset.remove_columns(columns).to_list()
     table = dataset.with_format("arrow")
     for index, row in enumerate(rows):
         for name in columns:

@@ -12,7 +12,7 @@ from datasets import Dataset
 
 from eyechart.datasets_scripts.common.errors import BadImageError, DataError, UsageError, missing_column
 from eyechart.evaluators.backends.endpoint.failures import DROPPED, dropped_settings
-from eyechart.evaluators.evaluation.data import LoadedData, undecoded_rows
+from eyechart.evaluators.evaluation.data import LoadedData, StoredRow, read_rows
 from eyechart.evaluators.evaluation.findings import result_notes
 from eyechart.evaluators.evaluation.options import RunOptions
 from eyechart.evaluators.evaluation.scoring import summarize_repeats
@@ -44,7 +44,7 @@ def evaluate_rows(
         raise DataError("no rows to evaluate", path=loaded.source)
 
     start = time.perf_counter()
-    rows = [{**row, CLUSTER: _cluster(row, task)} for row in rows]
+    rows = [StoredRow({**row, CLUSTER: _cluster(row, task)}) for row in rows]
     answers = ask_rows(initial, backend, rows, options.repeats, progress)
     asked = time.perf_counter()
     protocol = answers.protocol
@@ -120,7 +120,7 @@ def _check_published(task: Task, protocol: Protocol, loaded: LoadedData) -> dict
     published = published_settings(task, protocol, loaded.name, loaded.options)
     lacks_judge = task.published_judge and protocol.is_judged and protocol.judge is None
     # Private rows need no judge.
-    if lacks_judge and not all(map(protocol.is_private, undecoded_rows(loaded.dataset, loaded.request.limit))):
+    if lacks_judge and not all(map(protocol.is_private, read_rows(loaded.dataset, loaded.request.limit))):
         raise judge_needed(task)
     return published
 
@@ -218,7 +218,7 @@ def usable_rows(
             raise UsageError(missing_column(column, dataset.column_names, f" (needed by {task.name})"))
     usable: dict[str, Row] = {}
     unusable = []
-    for row in undecoded_rows(dataset, limit):
+    for row in read_rows(dataset, limit):
         try:
             if row["id"] in usable:
                 raise DataError("duplicate id")
@@ -232,7 +232,7 @@ def usable_rows(
                 raise explain_item(row["id"], error) from error
             unusable.append(left_out(row, str(error)))
         else:
-            usable[row["id"]] = row
+            usable[row["id"]] = StoredRow(row)
     return list(usable.values()), unusable
 
 

@@ -55,7 +55,7 @@ def ask_rows(
             if progress:
                 progress(before + done, round((before + total) / share))
 
-        repeat = _Repeat(protocol, backend, {row["id"]: row for row in block}, number + 1)
+        repeat = _Repeat(protocol, backend, {row["id"]: dict(row) for row in block}, number + 1)
         if not repeat.ask(show):
             return ask_rows(replace(protocol, max_new_tokens=REASONING_LENGTH), backend, rows, repeats, progress)
         items[number].update((id, list(of_row.values())) for id, of_row in repeat.items.items())

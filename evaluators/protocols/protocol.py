@@ -12,6 +12,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from numbers import Real
 from typing import Annotated, Any, ClassVar, TypeVar
 
@@ -175,7 +176,9 @@ class Protocol(ABC):
             "reasoning": response.reasoning,
             "finish_reason": response.finish_reason,
             "error": None if response.error is None else str(response.error),
-            "groups": {name: "" if row[name] is None else str(row[name]) for name in self.groups if name in row},
+            "groups": _shared(
+                tuple((name, "" if row[name] is None else str(row[name])) for name in self.groups if name in row)
+            ),
             "cluster": row.get(CLUSTER),
         }
         return self.item_type(**values | fields)
@@ -248,6 +251,12 @@ def setting_fields(protocol: type[Protocol]) -> dict[str, Any]:
         for name, info in protocol.__pydantic_fields__.items()  # type: ignore[attr-defined]
         if FIXED not in info.metadata
     }
+
+
+@lru_cache(4096)
+def _shared(items: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+    """The items as a dict, one for all rows with the same ones."""
+    return dict(items)
 
 
 def check_texts(row: Row, *columns: str, private: bool = False) -> None:

@@ -18,10 +18,13 @@ from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import OutputError
 from eyechart.datasets_scripts.common.files.csv_text import csv_text, unescaped
 from eyechart.datasets_scripts.common.whole import write_whole
+from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.backends.predictions.formats import read_predictions
 from eyechart.evaluators.commands.running import network_drive
+from eyechart.evaluators.evaluation import data, waves
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
-from eyechart.evaluators.report import write_report
+from eyechart.evaluators.report import samples, write_report
+from eyechart.evaluators.results import items
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import collect
 from eyechart.evaluators.runs.run import write_run
@@ -186,6 +189,29 @@ def test_formulas_as_ids(tmp_path):
     assert (tmp_path / "scores.csv").read_text() == "id,score\n'=1+1,0.5\n''=1+1,-0.5\na,1.0\n"
     _, answers = read_predictions(tmp_path / "scores.csv")
     assert [answer.id for answer in answers] == ["=1+1", "'=1+1", "a"]
+
+
+@fault("a run has more rows than are asked, written and shown at once", "its results are the same; no part is larger")
+def test_rows_in_parts(score, tmp_path, monkeypatch):
+    assert score(tmp_path / "whole").exit_code == 0
+    sizes = []
+    answer = PredictionsFileBackend.answer
+
+    def counted(backend, asked):
+        sizes.append(len(asked))
+        return answer(backend, asked)
+
+    monkeypatch.setattr(PredictionsFileBackend, "answer", counted)
+    for module, name in ((waves, "_ROWS_AT_ONCE"), (data, "_ROWS_AT_ONCE"), (items, "_ITEMS_PER_PART")):
+        monkeypatch.setattr(module, name, 2)
+    monkeypatch.setattr(samples, "_QUESTIONS_PER_PART", 2)
+    assert score(tmp_path / "parts").exit_code == 0 and sizes == [2, 1]
+    (whole,), (parts,) = (read_runs([tmp_path / name]) for name in ("whole", "parts"))
+    assert parts.predictions.equals(whole.predictions)
+    assert [task.scores for task in parts.results.tasks] == [task.scores for task in whole.results.tasks]
+    pages = [(tmp_path / name / "report.html").read_text() for name in ("whole", "parts")]
+    first, second = (re.findall(r"<script type=.application/json.[^<]*", page) for page in pages)
+    assert first and first == second
 
 
 MOUNTS = """\
