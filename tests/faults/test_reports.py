@@ -116,27 +116,18 @@ def two_runs(tmp_path):
     ]
 
 
-def column(name, change):
-    """Predictions with other values in a column."""
+def edited(change):
+    """Predictions of which the table is changed."""
 
-    def changed(folder):
+    def edit(folder):
         file = folder / "predictions.parquet"
-        table = pyarrow.parquet.read_table(file)
-        values = change(table[name].to_pylist())
-        pyarrow.parquet.write_table(table.drop_columns(name).append_column(name, pyarrow.array(values)), file)
+        pyarrow.parquet.write_table(change(pyarrow.parquet.read_table(file)), file)
 
-    return changed
+    return edit
 
 
-def without_column(folder):
-    file = folder / "predictions.parquet"
-    pyarrow.parquet.write_table(pyarrow.parquet.read_table(file).drop_columns("correct"), file)
-
-
-def doubled(folder):
-    file = folder / "predictions.parquet"
-    table = pyarrow.parquet.read_table(file)
-    pyarrow.parquet.write_table(pyarrow.concat_tables([table, table]), file)
+def marked(marks):
+    return edited(lambda table: table.drop_columns("correct").append_column("correct", pyarrow.array(marks)))
 
 
 def with_other_bytes(folder):
@@ -164,13 +155,13 @@ def unnamed(folder):
         PAIR,
         ("predictions of another run, as after a kill between the two files", of_another_run),
         ("results that do not name the checksum of their predictions", unnamed),
-        ("correct answers are marked by hand", column("correct", lambda values: [True] * N)),
-        ("half of the marks are null", column("correct", lambda values: [*values[: N // 2], *[None] * (N // 2)])),
-        ("all marks are null", column("correct", lambda values: pyarrow.nulls(N, pyarrow.bool_()))),
-        ("marks are numbers", column("correct", lambda values: [float(value) for value in values])),
-        ("marks are NaN", column("correct", lambda values: [float("nan")] * N)),
-        ("the marks are missing", without_column),
-        ("all rows of predictions are doubled", doubled),
+        ("correct answers are marked by hand", marked([True] * N)),
+        ("half of the marks are null", marked([True, None] * (N // 2))),
+        ("all marks are null", marked(pyarrow.nulls(N, pyarrow.bool_()))),
+        ("marks are numbers", marked([1.0] * N)),
+        ("marks are NaN", marked([float("nan")] * N)),
+        ("the marks are missing", edited(lambda table: table.drop_columns("correct"))),
+        ("all rows of predictions are doubled", edited(lambda table: pyarrow.concat_tables([table, table]))),
         ("20 bytes of the predictions are changed", with_other_bytes),
     ),
 )
