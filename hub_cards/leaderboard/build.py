@@ -270,7 +270,7 @@ def _setting_misfits(board: Board, result: TaskResult) -> Iterator[str]:
             yield f"settings.{name} is {brief(value)}; this board requires {required}: repeat the run {advice}"
     given = value_at(result.settings, "data.options") or {}
     known = {*board.settings, *(f"data.options.{name}" for name in LOCAL_OPTIONS)}
-    if not isinstance(given, Mapping) or not {f"data.options.{name}" for name in given} <= known:
+    if not {f"data.options.{name}" for name in given} <= known:
         yield f"settings.data.options is {brief(given)}; the dataset does not have these options"
 
 

@@ -22,11 +22,12 @@ def read_bounded(folder: Path, root: Path) -> Entry:
     """Read an entry below `root`; raises DataError if that fails or needs too much memory or time."""
     reader = _reader()
     assert reader.stdin is not None and reader.stdout is not None
-    reader.stdin.write(json.dumps([str(folder.absolute()), str(root.absolute())]).encode() + b"\n")
-    reader.stdin.flush()
     try:
+        reader.stdin.write(json.dumps([str(folder.absolute()), str(root.absolute())]).encode() + b"\n")
+        reader.stdin.flush()
         entry = pickle.load(reader.stdout)
-    except (EOFError, pickle.UnpicklingError) as error:
+    except (EOFError, OSError, pickle.UnpicklingError) as error:
+        _end(reader)
         _reader.cache_clear()
         limits = f"{MOST_SECONDS} s and {MOST_MEMORY:,} bytes of memory"
         raise BadResultsError(f"cannot be read within {limits}, or crashes the reader", path=folder) from error
@@ -45,8 +46,13 @@ def _reader() -> subprocess.Popen[bytes]:
     reader = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
     )
-    atexit.register(reader.kill)
+    atexit.register(_end, reader)
     return reader
+
+
+def _end(reader: subprocess.Popen[bytes]) -> None:
+    reader.kill()
+    reader.communicate()
 
 
 def serve() -> None:
