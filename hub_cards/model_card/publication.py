@@ -1,14 +1,13 @@
 """A publication: the changed files of a model repository, read from the Hub and written to it or to a folder.
 
-The text of a card stays unchanged outside our section and the `model-index`. If its metadata are not written key by
-key, such as `{license: mit}`, they are written anew: values stay, comments are lost.
+The text of a card stays unchanged outside our section. Its metadata are written by `huggingface_hub.RepoCard`: values
+stay; comments and nulls are lost. (`ModelCard` would also lose all models of a `model-index` but one.)
 """
 
 import difflib
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from typing import Any
 from eyechart.datasets_scripts.common.errors import DataError, HubError, MissingFileError, UsageError
 from eyechart.datasets_scripts.common.files.yaml_text import read_yaml
 from eyechart.datasets_scripts.common.paths import open_regular
-from eyechart.evaluators.requests.values import brief
 from eyechart.evaluators.results.notes import grouped
 from eyechart.hub_cards.model_card.entries import OURS, hub_entries, index_entries, missing_reason, to_yaml
 from eyechart.hub_cards.model_card.section import card_section
@@ -29,9 +27,8 @@ BEGIN = "<!-- eyechart: begin -->"
 END = "<!-- eyechart: end -->"
 _KEY = "model-index"
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_METADATA = re.compile(r"(\s*---[ \t]*)((?:\r\n|\r|\n)(?:.*?[\r\n])??)(?:---|\.\.\.)[ \t]*(?=[\r\n]|\Z)", re.DOTALL)
-"""A card's metadata between lines of three hyphens, the last of which may be three dots."""
-_INDEX = re.compile(rf"""(?<=[\r\n])(["']?){_KEY}\1[ \t]*:.*?(?:(?:\r\n|\r|\n)(?=[^\s-])|\Z)""", re.DOTALL)
+_DOTS = re.compile(r"\A(\s*---[ \t]*\n(?:(?!---).*\n)*?)\.\.\.[ \t]*$", re.MULTILINE)
+"""A card's metadata that end with three dots, as YAML allows; `huggingface_hub` knows three hyphens only."""
 _MAX_BYTES = 10_000_000
 
 
@@ -129,35 +126,26 @@ def merged_card(card: str, model: str, entries: Sequence[Mapping[str, Any]], sec
     If no model in the `model-index` is `model`, the first one gets the entries; without entries, the metadata stay
     unchanged.
     """
-    line_ends = Counter(_LINE_END.findall(card))
-    line_end = line_ends.most_common(1)[0][0] if line_ends else "\n"
-    text = _with_results(card, model, entries, line_end) if entries else card
-    return _with_section(text, section.strip().replace("\n", line_end), line_end)
+    first = _LINE_END.search(card)
+    text = _DOTS.sub(r"\1---", _LINE_END.sub("\n", card))
+    if entries:
+        text = _with_results(text, model, entries)
+    return _with_section(text, section).replace("\n", first[0] if first else "\n")
 
 
-def _with_results(card: str, model: str, entries: Sequence[Mapping[str, Any]], line_end: str) -> str:
-    block = _METADATA.match(card)
-    before, old, after = (block[1], block[2], card[block.end() :]) if block else ("---", line_end, line_end * 2 + card)
+def _with_results(text: str, model: str, entries: Sequence[Mapping[str, Any]]) -> str:
+    from huggingface_hub.repocard import REGEX_YAML_BLOCK, RepoCard
+
+    block = REGEX_YAML_BLOCK.match(text)
     try:
-        # After as many lines as in the card, for the lines that errors name.
-        metadata = read_yaml("\n" * len(_LINE_END.findall(before)) + old) or {}
-        if not isinstance(metadata, dict) or not all(isinstance(name, str) for name in metadata):
-            raise ValueError(f"expected names with values; found {brief(metadata)}")
-        changed = {**metadata, _KEY: _merged_index(metadata.get(_KEY), model, entries)}
-        index = to_yaml({_KEY: changed[_KEY]}).replace("\n", line_end)
-        new, count = _INDEX.subn(lambda _: index, old)
-        new += "" if count else index
-        if _read_or_none(new) != changed:
-            new = line_end + to_yaml(changed).replace("\n", line_end)
+        # Its errors name the line of the card.
+        read_yaml(f"\n{block[2]}" if block else "")
+        card = RepoCard(text if block else f"---\n\n---\n\n{text}")
+        card.data[_KEY] = _merged_index(card.data.get(_KEY), model, entries)
+        return str(card)
     # A number can be too long to be written.
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise DataError(f"the card's metadata cannot be read: {error}") from error
-    return f"{before}{new}---{after}"
-
-
-def _read_or_none(text: str) -> Any:
-    with suppress(ValueError):
-        return read_yaml(text)
 
 
 def _merged_index(index: Any, model: str, entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -174,10 +162,10 @@ def _merged_index(index: Any, model: str, entries: Sequence[Mapping[str, Any]]) 
     return [*index[:target], {**index[target], "results": [*others, *entries]}, *index[target + 1 :]]
 
 
-def _with_section(text: str, section: str, line_end: str) -> str:
-    marked = line_end.join((BEGIN, section, END))
+def _with_section(text: str, section: str) -> str:
+    marked = f"{BEGIN}\n{section.strip()}\n{END}"
     if BEGIN not in text and END not in text:
-        return (text.rstrip() + line_end * 2 if text.strip() else "") + marked + line_end
+        return f"{text.rstrip()}\n\n{marked}\n" if text.strip() else f"{marked}\n"
     before, _, inside = text.partition(BEGIN)
     _, _, after = inside.partition(END)
     if (text.count(BEGIN), text.count(END)) != (1, 1) or END in before:
