@@ -11,16 +11,17 @@ from eyechart.datasets_scripts.common.errors import DataError, EyechartError, Us
 from eyechart.datasets_scripts.common.whole import workplace
 from eyechart.evaluators.evaluation.scoring import with_averages
 from eyechart.evaluators.requests.values import brief, is_number
-from eyechart.evaluators.results.finished_runs import OFFICIAL, TaskKey
+from eyechart.evaluators.results.finished_runs import OFFICIAL, Answers, TaskKey
 from eyechart.evaluators.results.results_file import AVERAGE, Results, TaskResult
 from eyechart.hub_cards.leaderboard.boards import BOARDS, Board, find_board
 from eyechart.hub_cards.leaderboard.entries import BoardRow, Entry, find_entries
 from eyechart.hub_cards.leaderboard.names import (
-    CLAIM,
     Owner,
     name_key,
     name_misfits,
+    owner_of,
     read_owners,
+    refused_claim,
     shown_name,
     write_owners,
 )
@@ -87,9 +88,9 @@ def build(
     owners = read_owners(out)
     for path in paths:
         try:
-            accepted_rows, reasons = _checked_results(read_bounded(path, folder), now, releases, boards)
-            rows += accepted_rows
-            rejected += reasons
+            of_entry, refused = _checked_results(read_bounded(path, folder), now, releases, boards)
+            rows += of_entry
+            rejected += refused
         except ReleaseError:
             raise
         # Whatever goes wrong with one entry, the others must still be built.
@@ -104,36 +105,40 @@ def build(
 def _newest(
     rows: Sequence[BoardRow], owners: dict[str, Owner]
 ) -> tuple[list[BoardRow], list[Replacement], list[Rejection]]:
-    """The newest row of each model on each board; of equal times, the one in the last folder in order of names.
+    """The newest row of each model on each board, and the rows of others than the owner of its name.
 
-    Names without an owner get that of their first row.
+    Ranked rows come before those stated; of equal times, the row in the last folder in order of names counts.
     """
     newest: dict[tuple[str, str], BoardRow] = {}
     replaced, taken = [], []
-    for row in sorted(rows, key=lambda row: row.started):
-        model, entry = row.result.model, row.entry
-        key, claim = name_key(model), Owner(entry.about.owner, entry.source)
-        holder = owners.setdefault(key, claim)
-        if not holder.is_same(claim):
-            reason = f"the name {brief(model)} belongs to {holder}, which entered it first; {CLAIM}"
-            taken.append(Rejection(entry.source, row.result.task, row.result.dataset, (reason,)))
-            continue
-        if not holder.name:
-            owners[key] = claim
-        if (former := newest.pop((key, row.board.name), None)) is not None:
-            replaced.append(Replacement(model, row.board.name, former.entry.source, entry.source))
-        newest[key, row.board.name] = row
+    by_name: dict[str, list[BoardRow]] = {}
+    for row in sorted(rows, key=lambda row: (not row.stated, row.started)):
+        by_name.setdefault(name_key(row.result.model), []).append(row)
+    for key, of_name in by_name.items():
+        claims = [(Owner(row.entry.about.owner, row.entry.source, not row.stated), row) for row in of_name]
+        holder = owner_of(owners.get(key), [claim for claim, _ in claims])
+        for claim, row in claims:
+            model, board, source = row.result.model, row.board.name, row.entry.source
+            if holder is None or not holder.is_same(claim):
+                reason = f"the name {brief(model)} {refused_claim(holder)}"
+                taken.append(Rejection(source, row.result.task, row.result.dataset, (reason,)))
+                continue
+            owners[key] = holder
+            if (former := newest.pop((key, board), None)) is not None:
+                replaced.append(Replacement(model, board, former.entry.source, source))
+            newest[key, board] = row
     return list(newest.values()), replaced, taken
 
 
 def _check_out(folder: Path, out: Path) -> None:
     # A clone of the Space has hidden files.
     present = {path.name for path in out.iterdir() if not path.name.startswith(".")} if out.is_dir() else set()
-    is_space = present >= set(PAGE) and present <= {*PAGE, "results"}
+    others = sorted(present - {*PAGE, "results"})
     if out.resolve().is_relative_to(folder.resolve()):
         raise UsageError(f"out='{out}' is inside the folder of entries '{folder}'; choose another folder")
-    if (out.exists() and not out.is_dir()) or (present and not is_space):
-        raise UsageError(f"out='{out}' is not a folder of a leaderboard; choose a new or empty folder")
+    if (out.exists() and not out.is_dir()) or others or (present and not present >= set(PAGE)):
+        has = f" (it contains {brief(others[0])})" if others else ""
+        raise UsageError(f"out='{out}' is not a folder of a leaderboard{has}; choose a new or empty folder")
 
 
 def _checked_results(
@@ -145,28 +150,30 @@ def _checked_results(
         raise DataError("no finished task in it")
     rows: dict[TaskKey, BoardRow] = {}
     rejected = []
+    # The predictions of all entries would fill the memory.
+    bare = replace(entry, run=replace(entry.run, predictions=None))
     # Averages last, as they are computed from the rows of their databases.
     for key, result in sorted(results.items(), key=lambda keyed: keyed[0].dataset == AVERAGE):
         board = find_board(*key, boards)
-        reasons = [_no_board(key, boards)] if board is None else _reasons_against(board, result, entry)
+        if board is None:
+            reasons = [_no_board(key, boards)]
+        else:
+            refused = (reason for source in entry.sources_of(result) for reason in refusals(source))
+            reasons = [*dict.fromkeys(refused), *misfits(board, result)]
         if board is not None and not reasons:
+            row = BoardRow(board, result.model_copy(update={"model": shown_name(result.model)}), bare, started)
             try:
-                row = _scored(BoardRow(board, result, entry, started), key, releases, rows)
-                reasons = [*stated_misfits(board, result)] if row.stated else []
+                answers = entry.run.answers(key)
+                rows[key] = _averaged(row, rows) if key.dataset == AVERAGE else _scored(row, answers, releases)
+                reasons = [*score_misfits(rows[key])]
             except ReleaseError:
                 raise
             except EyechartError as error:
                 reasons = [error.reason if isinstance(error, DataError) else str(error)]
         if reasons:
+            rows.pop(key, None)
             rejected.append(Rejection(entry.source, result.task, result.dataset, tuple(reasons)))
-        else:
-            rows[key] = replace(row, result=row.result.model_copy(update={"model": shown_name(result.model)}))
     return list(rows.values()), rejected
-
-
-def _reasons_against(board: Board, result: TaskResult, entry: Entry) -> list[str]:
-    refused = [reason for source in entry.sources_of(result) for reason in refusals(source)]
-    return [*dict.fromkeys(refused), *misfits(board, result)]
 
 
 def _no_board(key: TaskKey, boards: Sequence[Board]) -> str:
@@ -175,12 +182,9 @@ def _no_board(key: TaskKey, boards: Sequence[Board]) -> str:
     return f"no board for the task {key.task!a:.80} on the dataset {key.dataset!a:.80} ({key.split!a:.80}); {advice}"
 
 
-def _scored(row: BoardRow, key: TaskKey, releases: Releases, others: Mapping[TaskKey, BoardRow]) -> BoardRow:
+def _scored(row: BoardRow, answers: Answers | None, releases: Releases) -> BoardRow:
     """The row with the scores of its replies, or with the reason why its scores are only stated."""
-    if key.dataset == AVERAGE:
-        same = {key: other for key, other in others.items() if other.result.model == shown_name(row.result.model)}
-        return _averaged(row, [same.get(key._replace(dataset=name)) for name in row.board.task.data.run_on])
-    answers, release = row.entry.run.answers(key), releases.of(row.board)
+    release = releases.of(row.board)
     if row.board.judged or judge_of(row.result):
         return replace(row, stated="a judge gave the scores")
     if answers is None or release is None:
@@ -189,14 +193,21 @@ def _scored(row: BoardRow, key: TaskKey, releases: Releases, others: Mapping[Tas
     return replace(row, result=result, release=release.digest, parts=(result,))
 
 
-def _averaged(row: BoardRow, databases: Sequence[BoardRow | None]) -> BoardRow:
-    rows = [part for part in databases if part is not None]
+def _averaged(row: BoardRow, others: Mapping[TaskKey, BoardRow]) -> BoardRow:
+    result = row.result
+    keys = [TaskKey(result.task, name, result.split) for name in row.board.task.data.run_on]
+    rows = [
+        others[key] for key in keys if key in others and name_key(others[key].result.model) == name_key(result.model)
+    ]
+    if len(rows) < len(keys):
+        missing = ", ".join(key.dataset for key in keys if key not in others) or "some under another name"
+        raise DataError(f"the average needs accepted results of one model on all its databases; missing: {missing}")
     if stated := next((part.stated for part in rows if part.stated), ""):
         return replace(row, stated=stated)
-    results = tuple(part.result for part in rows)
-    average = next((result for result in with_averages(results) if result.dataset == AVERAGE), None)
+    results = tuple(part.result.model_copy(update={"model": result.model}) for part in rows)
+    average = next((each for each in with_averages(results) if each.dataset == AVERAGE), None)
     if average is None or average.scores is None:
-        raise DataError("the average needs the results on all its databases")
+        raise DataError("the results on its databases have no average")
     return replace(row, result=average, release=" ".join(part.release for part in rows), parts=results)
 
 
@@ -231,13 +242,14 @@ def misfits(board: Board, result: TaskResult) -> list[str]:
     return [*reasons, *(name_misfits("judge", judge) if judge else ())]
 
 
-def stated_misfits(board: Board, result: TaskResult) -> Iterator[str]:
-    """Why scores cannot be shown as stated."""
-    scores = result.scores or {}
-    if not is_number(board.main.of(scores)[0]):
-        yield f"scores.{board.main.name}, the ranking score, is missing or undefined"
-    yield from contradictions(scores)
-    yield from _count_misfits(board, result)
+def score_misfits(row: BoardRow) -> Iterator[str]:
+    """Why a row's scores cannot be shown."""
+    scores, main = row.result.scores or {}, row.board.main
+    if not is_number(main.of(scores)[0]):
+        yield f"scores.{main.name}, the ranking score, is missing or undefined"
+    if row.stated:
+        yield from contradictions(scores)
+        yield from _count_misfits(row.board, row.result)
 
 
 def started_at(environment: Mapping[str, Any], now: datetime.datetime) -> datetime.datetime:
@@ -262,8 +274,8 @@ def started_at(environment: Mapping[str, Any], now: datetime.datetime) -> dateti
 def _setting_misfits(board: Board, result: TaskResult) -> Iterator[str]:
     for name, allowed in board.settings.items():
         value = value_at(result.settings, name)
-        # In Python True == 1; in a result they differ.
-        fits = any(value == choice and isinstance(value, bool) == isinstance(choice, bool) for choice in allowed)
+        # In Python True == 1 == 1.0; in a result they differ.
+        fits = any(value == choice and type(value) is type(choice) for choice in allowed)
         if not fits:
             required = " or ".join(map(repr, allowed))
             advice = f"without --{_OPTIONS[name]}" if name in _OPTIONS else "with the default settings"

@@ -16,22 +16,23 @@ from eyechart.evaluators.results.finished_runs import Run, read_runs
 from eyechart.evaluators.results.items import PREDICTIONS_FILE, RESULT_COLUMNS
 from eyechart.evaluators.results.results_file import AVERAGE, RESULTS_FILE, TaskResult
 from eyechart.hub_cards.leaderboard.boards import Board
-from eyechart.hub_cards.leaderboard.names import name_key
+from eyechart.hub_cards.leaderboard.names import ENTRY_FILE, name_key
 from eyechart.metrics.score_spec import value_at
 
 if TYPE_CHECKING:
     from pyarrow import Table
 
-ENTRY_FILE = "entry.json"
 MOST_BYTES = {RESULTS_FILE: 16_000_000, PREDICTIONS_FILE: 256_000_000, ENTRY_FILE: 5_000}
 """Limits for an entry's files; a run of every task needs a few megabytes of results and tens of predictions."""
 MOST_RESULTS = 500
 MOST_PREDICTIONS = 1_000_000
-MOST_UNPACKED_BYTES = 1_000_000_000
+MOST_UNPACKED_BYTES = 300_000_000
 """Limit for the replies in memory."""
-LONGEST_TEXT = 400_000
-"""Bytes of a reply; those of 4,096 tokens need a tenth."""
-REPLY = {"text": str, "reasoning": str, "finish_reason": str, "score": float, "logits": Mapping[str, float]}
+LONGEST_TEXT = 40_000
+"""Bytes of a reply; those of 4,096 tokens need about half."""
+MOST_LOGITS = 100
+"""Words with a logit for each prediction, on average."""
+REPLY = {"text": str, "finish_reason": str, "logits": Mapping[str, float]}
 """What a board takes of a prediction, besides its id and pass."""
 _DEEPEST = 10
 
@@ -77,7 +78,7 @@ class Entry:
 
     def sources_of(self, result: TaskResult) -> list[TaskResult]:
         """The results whose settings describe the model: the result, or those that an average is based on."""
-        same = [other for other in self.run.results.tasks if other.task == result.task]
+        same = [other for other in self.run.results.tasks if (other.task, other.split) == (result.task, result.split)]
         same = [other for other in same if name_key(other.model) == name_key(result.model)]
         return same if result.dataset == AVERAGE else [result]
 
@@ -117,7 +118,8 @@ def find_entries(folder: Path) -> list[Path]:
         path = Path(parent)
         is_entry = _has_results(path)
         entries += [path] if is_entry else []
-        is_last = is_entry or len(path.relative_to(folder).parts) == _DEEPEST
+        # The folder itself may be an entry.
+        is_last = (is_entry and path != folder) or len(path.relative_to(folder).parts) == _DEEPEST
         names[:] = [] if is_last else sorted(name for name in names if not name.startswith("."))
     # They are rejected with the error when they are read.
     entries += [Path(error.filename) for error in errors]
@@ -174,6 +176,10 @@ def _taken(table: "Table", path: Path) -> "Table":
             f"of {MOST_UNPACKED_BYTES:,} bytes are allowed in an entry",
             path=path,
         )
+    if "logits" in taken.column_names and types.is_map(taken["logits"].type):
+        words = sum(len(part.keys) for part in taken["logits"].chunks)
+        if words > MOST_LOGITS * taken.num_rows:
+            raise BadResultsError(f"has {words:,} logits; expected at most {MOST_LOGITS} a prediction", path=path)
     for name, column in zip(taken.column_names, taken.columns, strict=True):
         longest = compute.max(compute.binary_length(column)).as_py() if types.is_string(column.type) else None
         if (longest or 0) > LONGEST_TEXT:

@@ -153,7 +153,7 @@ def _facets(row: BoardRow) -> dict[str, Any]:
     """The model's page, size and licence, None if unknown, and the date of the run."""
     links, model = row.entry.about, row.result.model
     # Counted when the model was loaded; unknown for servers and precomputed predictions.
-    counted = (size for size in row.settings("model.parameters") if type(size) is int and size > 0)
+    counted = (size for size in row.settings("model.parameters") if type(size) is int and 0 < size < 10**15)
     return {
         "model_url": str(links.model_url) if links.model_url else None,
         # The page builds the address from the name, so that it loads less.

@@ -1,6 +1,7 @@
 """Reads untrusted entries in a process with bounds on memory and time, as a small file can unpack to any size."""
 
 import atexit
+import contextlib
 import json
 import os
 import pickle
@@ -20,15 +21,17 @@ MOST_SECONDS = 60
 
 def read_bounded(folder: Path, root: Path) -> Entry:
     """Read an entry below `root`; raises DataError if that fails or needs too much memory or time."""
+    if _reader().poll() is not None:
+        _reader.cache_clear()
     reader = _reader()
     assert reader.stdin is not None and reader.stdout is not None
     try:
         reader.stdin.write(json.dumps([str(folder.absolute()), str(root.absolute())]).encode() + b"\n")
         reader.stdin.flush()
         entry = pickle.load(reader.stdout)
-    except (EOFError, OSError, pickle.UnpicklingError) as error:
+    # Also if the memory of this process is full.
+    except Exception as error:
         _end(reader)
-        _reader.cache_clear()
         limits = f"{MOST_SECONDS} s and {MOST_MEMORY:,} bytes of memory"
         raise BadResultsError(f"cannot be read within {limits}, or crashes the reader", path=folder) from error
     if isinstance(entry, DataError):
@@ -70,8 +73,10 @@ def serve() -> None:
         except Exception as error:
             entry = error if isinstance(error, DataError) else DataError(unexpected(error))
         _alarm(0)
-        pickle.dump(entry, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+        # The other process may have ended.
+        with contextlib.suppress(BrokenPipeError):
+            pickle.dump(entry, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
 
 
 def _alarm(seconds: int) -> None:

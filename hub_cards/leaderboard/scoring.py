@@ -7,7 +7,7 @@ levels are those of the release.
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -78,12 +78,12 @@ class Replies(Backend):
 def _given(request: Request, reply: Mapping[str, Any]) -> dict[str, Any]:
     """What a reply gives of a response; empty if that is not what the request asks for."""
     if request.output_type is OutputType.TEXT:
-        names = ("text", "reasoning", "finish_reason")
-        return {} if reply["text"] is None else {name: reply[name] for name in names}
-    logits = dict(reply["logits"] or {})
-    if logits.keys() >= set(request.words):
-        return {"logits": {word: logits[word] for word in request.all_words if word in logits}}
-    return {} if reply["score"] is None else {"score": reply["score"]}
+        return {} if reply["text"] is None else {name: reply[name] for name in ("text", "finish_reason")}
+    logits = dict(reply["logits"] or ())
+    if len(logits) < len(reply["logits"] or ()):
+        raise DataError(f"item {brief(request.id)} has two logits of one word")
+    is_complete = logits.keys() >= set(request.words)
+    return {"logits": {word: logits[word] for word in request.all_words if word in logits}} if is_complete else {}
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,10 @@ class Releases:
         try:
             return _checked(Release(load_data(board.task, request)), board)
         except DataError as error:
-            raise ReleaseError(f"--data-dir {dataset}={folder} does not contain the release: {error}") from error
+            # A folder without a name may have the data of other boards.
+            if isinstance(error, MissingFileError) and dataset not in self.data_dirs and folder != path:
+                return None
+            raise ReleaseError(f"the data of {dataset} in {folder} are not the release: {error}") from error
 
 
 def _checked(release: Release, board: Board) -> Release:
@@ -170,5 +173,7 @@ def score_on(release: Release, board: Board, result: TaskResult, answers: Answer
         raise DataError(f"{len(lacking):,} items of the release have no reply that can be used; first: {first}")
     if not scored.complete:
         raise DataError(f"some passes have no reply: {' '.join(scored.caveats)}")
-    scored.settings["model"] = given.get("model")
+    scored.settings["model"], scored.timings = given.get("model"), result.timings
+    # The paired tests need no texts, which would fill the memory.
+    scored.items = [replace(item, question=None, prompt=None, text=None) for item in scored.items]
     return scored

@@ -10,13 +10,20 @@ import pytest
 
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.results.items import PREDICTIONS_FILE
+from eyechart.hub_cards.leaderboard.boards import own_boards
 from eyechart.hub_cards.leaderboard.build import build
 from tests.evaluators.finished_runs import write
+from tests.evaluators.tasks.own_data import write_photos
 from tests.faults.fault import fault, rows
+from tests.hub_cards.leaderboard.handed_in import board_named, hand_in, result_on
 from tests.hub_cards.leaderboard.own_board import NOW, N, OwnBoard, change_results, change_rows
 from tests.hub_cards.test_recomputing import PERCEPTION, WHOLE, changed, differences, evaluated, put, swap_answer
 
+EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "opinion_scores.yaml"
 pytestmark = pytest.mark.filterwarnings("ignore")
 IGNORED = "the board shows what the replies score on the release"
 REFUSED = "the result is rejected with the reason"
@@ -178,6 +185,51 @@ def test_apart(own: OwnBoard, change: Callable[[Path], None]) -> None:
     assert outcome.rejected == [] and own.shown()["chance"] < 0.1
     good, poor = own.rows()
     assert (good["rank"], poor.get("rank"), bool(poor["stated"]), poor["tags"][0]) == (1, None, True, "stated")
+
+
+@fault("replies are of one kind only, so that their correlation is undefined", REFUSED)
+def test_undefined(tmp_path: Path) -> None:
+    photos = Path(shutil.copy(EXAMPLE, tmp_path))
+    write_photos(tmp_path)
+    task = evaluator(str(photos))
+    result = task.run(FunctionBackend(lambda messages, words: dict.fromkeys(words, 0.0)), load_data(task.definition))
+    write(tmp_path / "in" / "a", [result.model_copy(update={"model": "org/a"})])
+    outcome = build(tmp_path / "in", tmp_path / "space", NOW, task_boards=own_boards([photos]))
+    assert outcome.accepted == [] and "the ranking score, is missing or undefined" in outcome.rejected[0].reasons[0]
+
+
+@fault("a later entry of the owner has no predictions", "the ranked row stays")
+def test_stated_after_ranked(own: OwnBoard) -> None:
+    for name in ("good", "poor"):
+        (own.entries / name / "entry.json").write_text('{"owner": "me"}')
+    change_results(own.entries / "poor", lambda content: content["tasks"][0].update(model="org/good"))
+    change_results(
+        own.entries / "poor", lambda content: content["environment"].update(started="2026-12-01T00:00+00:00")
+    )
+    (own.entries / "poor" / PREDICTIONS_FILE).unlink()
+    own.build()
+    assert [(row["model"], row["rank"], row["values"][0][0]) for row in own.rows()] == [("org/good", 1, 0.9)]
+
+
+@fault("a name is taken by an entry without predictions", "an entry with replies takes it back")
+def test_stated_claim(own: OwnBoard) -> None:
+    (own.entries / "poor" / "entry.json").write_text('{"owner": "another"}')
+    change_results(own.entries / "poor", lambda content: content["tasks"][0].update(model="org/good"))
+    (own.entries / "poor" / PREDICTIONS_FILE).unlink()
+    good = (own.entries / "good").rename(own.folder / "later")
+    own.build()
+    assert [row.get("rank") for row in own.rows()] == [None]
+    good.rename(own.entries / "good")
+    assert [rejection.entry for rejection in own.build().rejected] == ["poor"]
+    assert [(row["model"], row["rank"]) for row in own.rows()] == [("org/good", 1)]
+
+
+@fault("the folder of a release is given for all datasets, and an entry is on another one", "other entries are kept")
+def test_other_dataset(own: OwnBoard) -> None:
+    hand_in(own.entries, "other", [result_on(board_named("mmbench/cc"), "org/other")])
+    (own.folder / "empty").mkdir(exist_ok=True)
+    outcome = own.build(data_dirs={"rooms": str(own.folder / "rooms.jsonl"), "": str(own.folder / "empty")})
+    assert outcome.rejected == [] and [row.stated for row in outcome.accepted if row.entry.source == "other"] != [""]
 
 
 @fault("the release is not at hand", APART)

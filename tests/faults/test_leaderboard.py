@@ -168,11 +168,14 @@ def sparse(name, size):
         ("predictions of 256 MB and more", sparse("predictions.parquet", 256_000_001), "256,000,001 bytes; at most"),
         ("results of 16 MB and more", sparse("results.json", 16_000_001), "at most 16,000,000 are allowed"),
         ("20,000 tiny results", file(many(20_000)), "20,000 results; an entry has at most 500"),
-        ("an owner that is not a name", about({"owner": "<b>"}), "owner: String should match"),
+        ("an owner with markup", about({"owner": "<b>"}), "owner: String should match"),
         ("a Cyrillic letter in a Latin name", named("q\u0430"), "contains U+0430, cyrillic small letter a"),
         ("a long dash in a name", named("gpt\u20134"), "contains U+2013, en dash"),
         ("a Latin letter that looks like another one", named("\u0261pt"), "contains U+0261"),
         ("a Hebrew letter beside a digit", named("\u05e11"), "contains U+05E1"),
+        ("a Hebrew letter as a word", named("vision-\u05df"), "contains U+05DF"),
+        ("a Chinese character in a Latin word", named("V\u4e5a"), "contains U+4E5A"),
+        ("a name of 160 ligatures, each of 18 letters", named("\ufdfa" * 160), "2,880 characters"),
         ("predictions are not Parquet", predictions(lambda path: path.write_text("{}")), "read as predictions"),
     ),
 )
@@ -223,6 +226,7 @@ def test_addresses_in_plain_form():
 
 @fault("a name in another normal form, case or spacing", "it is the same model, which only its owner updates")
 def test_normal_forms(folder, models):
+    models()
     for number, name in enumerate(["\uff4f\uff52\uff47/good", "ORG/Good", "org/good", "\U0001d428rg/good"]):
         path = hand_in(folder, f"{number}", [result_on(PERCEPTION, name)], "2026-05-02T12:00:00+00:00")
         path.with_name("entry.json").write_text('{"owner": "another"}')
@@ -343,15 +347,19 @@ def repeated(path):
     parquet.write_table(columns(10**6, text=LONG), path, compression="zstd", store_schema=False)
 
 
-def numbers(path):
-    """Numbers that the file stores once."""
-    keys = pyarrow.DictionaryArray.from_arrays(pyarrow.array(np.zeros(10**7, np.int32)), ["good"])
-    offsets = pyarrow.array([0, 10**7], pyarrow.int32())
-    logits = pyarrow.MapArray.from_arrays(offsets, keys.dictionary_decode(), pyarrow.array(np.zeros(10**7)))
-    table = columns(1).append_column("logits", logits)
-    with parquet.ParquetWriter(path, table.schema, compression="zstd", store_schema=False) as writer:
-        for _ in range(15):
-            writer.write_table(table)
+def numbers(n):
+    """Ten million numbers that the file stores once, n times."""
+
+    def write(path):
+        keys = pyarrow.DictionaryArray.from_arrays(pyarrow.array(np.zeros(10**7, np.int32)), ["good"])
+        offsets = pyarrow.array([0, 10**7], pyarrow.int32())
+        logits = pyarrow.MapArray.from_arrays(offsets, keys.dictionary_decode(), pyarrow.array(np.zeros(10**7)))
+        table = columns(1).append_column("logits", logits)
+        with parquet.ParquetWriter(path, table.schema, compression="zstd", store_schema=False) as writer:
+            for _ in range(n):
+                writer.write_table(table)
+
+    return write
 
 
 def varint(number, length=1):
@@ -387,7 +395,8 @@ def fixed(path):
         ("60,000 texts of 50 kB", distinct),
         ("the footer of predictions declares a size of one byte", lying),
         ("a million predictions share a text that is stored once", repeated),
-        ("150 million numbers in a file of 30 kB", numbers),
+        ("150 million numbers in a file of 30 kB", numbers(15)),
+        ("ten million logits of one prediction", numbers(1)),
         ("the texts of predictions are fixed-length binary values", fixed),
     ),
 )

@@ -4,7 +4,8 @@ import pytest
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.hub_cards.leaderboard.build import misfits, started_at, stated_misfits
+from eyechart.hub_cards.leaderboard.build import misfits, score_misfits, started_at
+from eyechart.hub_cards.leaderboard.entries import BoardRow
 from eyechart.hub_cards.recomputing import refusals
 from tests.hub_cards.leaderboard.handed_in import board_named, put, result_on
 
@@ -14,7 +15,8 @@ LEFT_OUT = {"id": "7", "reason": "no image"}
 
 def reasons_for(board, result):
     read = TaskResult.model_validate(result)
-    return [*refusals(read), *misfits(board, read), *stated_misfits(board, read)]
+    row = BoardRow(board, read, None, NOW, stated="there are no predictions")
+    return [*refusals(read), *misfits(board, read), *score_misfits(row)]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +74,7 @@ def test_all_reasons_are_given_at_once():
     "name",
     [
         *("<script>alert(1)</script>", 'a" onload="x', '<a onload="x">', "模型/视觉", "نموذج", "O'Neil & Söhne"),
-        *("e\u0301", "Qwen\u4e2d\u6587\u7248", "\u0e44\u0e17\u0e49\u0e49", "x" * 160),
+        *("e\u0301", "Qwen-\u4e2d\u6587\u7248", "\u0e44\u0e17\u0e49\u0e49", "x" * 160),
     ],
 )
 def test_names_that_are_only_text_are_taken(name):

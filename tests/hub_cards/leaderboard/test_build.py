@@ -129,33 +129,54 @@ def test_the_newest_result_of_a_model_counts(space: Space) -> None:
 
 def test_only_entries_of_the_owner_update_a_models_rows(space: Space) -> None:
     space.hand_in("first", result_on(PERCEPTION, "org/a", 0.4), started="2026-04-01T00:00:00+00:00")
+    space.build()
     copied = result_on(PERCEPTION, "ORG/\N{FULLWIDTH LATIN SMALL LETTER A}", 0.9)
     for name, about in (("copy", '{"model_url": "https://example.org"}'), ("other", '{"owner": "somebody-else"}')):
         space.hand_in(name, copied).with_name("entry.json").write_text(about)
     outcome = space.build()
     assert [rejection.entry for rejection in outcome.rejected] == ["copy", "other"]
-    assert "belongs to the owner someone, which entered it first" in outcome.rejected[0].reasons[0]
+    assert "belongs to the owner someone" in outcome.rejected[0].reasons[0]
     # The Space remembers: an earlier date takes nothing.
     shutil.rmtree(space.entries / "first")
     space.hand_in("early", copied, started="2026-01-01T00:00:00+00:00").with_name("entry.json").write_text("{}")
-    assert [rejection.entry for rejection in space.build().rejected] == ["early", "copy", "other"]
+    assert {rejection.entry for rejection in space.build().rejected} == {"early", "copy", "other"}
     space.hand_in("second", copied)
     assert [row.entry.source for row in space.build().accepted] == ["second"]
     assert space.rows()[0]["model"] == "ORG/a"
-    (space.folder / "results/owners.json").write_text("[]")
+    for content in ("[]", "[" * 100_000, '{"org/a": {"name": 5, "folder": "a", "is_ranked": false}}'):
+        (space.folder / "results/owners.json").write_text(content)
+        with pytest.raises(UsageError, match=r"owners\.json cannot be read"):
+            space.build()
+    (space.folder / "results/owners.json").unlink()
     with pytest.raises(UsageError, match=r"owners\.json cannot be read"):
         space.build()
 
 
+def test_who_was_first_is_not_known_in_a_first_build(space: Space) -> None:
+    for name, started in (("a", "2026-01-01T00:00:00+00:00"), ("b", "2026-02-01T00:00:00+00:00")):
+        about = space.hand_in(name, result_on(PERCEPTION, "org/a"), started=started).with_name("entry.json")
+        about.write_text(json.dumps({"owner": name}))
+    outcome = space.build()
+    assert outcome.accepted == [] and [rejection.entry for rejection in outcome.rejected] == ["a", "b"]
+    assert "for the first time by several owners" in outcome.rejected[0].reasons[0]
+
+
 def test_without_an_owner_a_name_belongs_to_its_folder(space: Space) -> None:
     path = space.hand_in("a", result_on(PERCEPTION, "org/a", 0.4)).with_name("entry.json")
-    space.hand_in("b", result_on(PERCEPTION, "org/a", 0.9)).with_name("entry.json").unlink()
     path.unlink()
+    space.build()
+    space.hand_in("b", result_on(PERCEPTION, "org/a", 0.9)).with_name("entry.json").unlink()
     assert "the folder 'a', which names no owner" in space.build().rejected[0].reasons[0]
-    assert [row.entry.source for row in space.build().accepted] == ["a"]
     path.write_text('{"owner": "me"}')
     assert [row.entry.source for row in space.build().accepted] == ["a"]
-    assert json.loads((space.folder / "results/owners.json").read_text()) == {"org/a": {"name": "me", "folder": "a"}}
+    owner = {"name": "me", "folder": "a", "is_ranked": False}
+    assert json.loads((space.folder / "results/owners.json").read_text()) == {"org/a": owner}
+
+
+def test_a_folder_of_entries_may_be_an_entry(space: Space) -> None:
+    space.hand_in("", result_on(PERCEPTION, "org/root"))
+    space.hand_in("a", result_on(PERCEPTION, "org/a"))
+    assert {row.entry.source for row in space.build().accepted} == {".", "a"}
 
 
 def with_settings(board: Any, model: str, **settings: Any) -> dict[str, Any]:
@@ -265,7 +286,7 @@ def test_a_build_can_be_repeated_and_gives_the_same(space: Space) -> None:
     space.build()
     assert len(list((space.folder / "results").glob("*.json"))) == 4
     (space.folder / "thesis.txt").touch()
-    with pytest.raises(UsageError, match="is not a folder of a leaderboard"):
+    with pytest.raises(UsageError, match=r"not a folder of a leaderboard \(it contains 'thesis"):
         space.build()
 
 
