@@ -184,11 +184,12 @@ def _no_board(key: TaskKey, boards: Sequence[Board]) -> str:
 
 def _scored(row: BoardRow, answers: Answers | None, releases: Releases) -> BoardRow:
     """The row with the scores of its replies, or with the reason why its scores are only stated."""
-    release = releases.of(row.board)
     if row.board.judged or judge_of(row.result):
         return replace(row, stated="a judge gave the scores")
-    if answers is None or release is None:
-        return replace(row, stated="there are no predictions" if answers is None else "the release is not at hand")
+    if answers is None:
+        return replace(row, stated="there are no predictions")
+    if (release := releases.of(row.board)) is None:
+        return replace(row, stated="the release is not at hand")
     result = score_on(release, row.board, row.result, answers)
     return replace(row, result=result, release=release.digest, parts=(result,))
 

@@ -4,7 +4,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -96,8 +96,11 @@ def owner_of(recorded: Owner | None, claims: Sequence[Owner]) -> Owner | None:
     if recorded is None or (not recorded.is_ranked and any(claim.is_ranked for claim in claims)):
         first = [claim for claim in claims if claim.is_ranked] or claims
         recorded = first[0] if all(first[0].is_same(claim) for claim in first) else None
-    # A folder may come to name its owner.
-    return next((claim for claim in claims if recorded and recorded.is_same(claim) and claim.name), recorded)
+    if recorded is not None and not recorded.name:
+        # A folder may come to name its owner.
+        named = next((claim.name for claim in claims if recorded.is_same(claim)), "")
+        return replace(recorded, name=named)
+    return recorded
 
 
 def refused_claim(holder: Owner | None) -> str:

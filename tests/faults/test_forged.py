@@ -16,6 +16,7 @@ from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.results.items import PREDICTIONS_FILE
 from eyechart.hub_cards.leaderboard.boards import own_boards
 from eyechart.hub_cards.leaderboard.build import build
+from eyechart.hub_cards.leaderboard.names import OWNERS_FILE
 from tests.evaluators.finished_runs import write
 from tests.evaluators.tasks.own_data import write_photos
 from tests.faults.fault import fault, rows
@@ -207,8 +208,10 @@ def test_stated_after_ranked(own: OwnBoard) -> None:
         own.entries / "poor", lambda content: content["environment"].update(started="2026-12-01T00:00+00:00")
     )
     (own.entries / "poor" / PREDICTIONS_FILE).unlink()
-    own.build()
-    assert [(row["model"], row["rank"], row["values"][0][0]) for row in own.rows()] == [("org/good", 1, 0.9)]
+    for _ in range(2):
+        own.build()
+        assert [(row["model"], row["rank"], row["values"][0][0]) for row in own.rows()] == [("org/good", 1, 0.9)]
+        assert json.loads((own.space / OWNERS_FILE).read_text())["org/good"]["is_ranked"]
 
 
 @fault("a name is taken by an entry without predictions", "an entry with replies takes it back")
