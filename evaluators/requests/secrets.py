@@ -1,38 +1,54 @@
 """Secrets in the environment, and texts without them: what servers send, and what is shown or written, passes here."""
 
+import json
 import os
 import re
 from functools import cache
+from typing import Any
+from urllib.parse import quote
 
-_NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD")
-"""Endings of the names of variables that contain secrets."""
+_CHOSEN, _GIVEN = ("PASSWORD", "SECRET"), ("KEY", "TOKEN")
+"""Endings of the names of variables that contain secrets; those that people choose can be words."""
 _USER = re.compile(r"(?<=://)[^\s/@\"'<>]+(?=@)")
-# Placeholders for servers that need no key, such as EMPTY or 0, can occur in any text.
-_PLACEHOLDER = re.compile(r".{0,5}|[^\W\d_]{,12}|[\d.:+-]{,12}")
+# Words such as not-needed, short numbers, dates, and marks such as </think> can occur in any text.
+_ORDINARY = re.compile(r".{,7}|\D[^A-Z\d]{,19}|[^a-z\d]{,20}|[\d.:+-]{,11}|[<\[].*[>\]]")
 
 
 def redact(text: str) -> str:
-    r"""The text, which may be JSON, without secrets in any spelling and without users in URLs.
+    """The text without secrets, also as they are in JSON and in URLs, and without users in URLs.
 
     Examples:
-        >>> os.environ["DEMO_KEY"] = "sk-abc"
-        >>> redact(r"no such key: sk-abc, \u0073k-abc, %73k-abc"), redact("https://me:password@host/v1")
-        ('no such key: [secret], [secret], [secret]', 'https://[secret]@host/v1')
+        >>> os.environ["DEMO_KEY"] = "sk/abc-123"
+        >>> redact("no such key: sk/abc-123, sk%2Fabc-123"), redact("https://me:password@host/v1")
+        ('no such key: [secret], [secret]', 'https://[secret]@host/v1')
     """
-    values = [os.environ[name] for name in os.environ if name.upper().endswith(_NAMES)]
-    lines = {line.strip() for value in values for line in value.splitlines()}
-    # A secret may contain another one.
-    for line in sorted(lines, key=len, reverse=True):
-        if not _PLACEHOLDER.fullmatch(line):
-            text = _spellings(line).sub("[secret]", text)
+    names = (name for name in os.environ if name.upper().endswith(_CHOSEN + _GIVEN))
+    for spelling in _spellings(tuple((name.upper(), os.environ[name]) for name in names)):
+        # Unlike a regular expression, also linear where a secret repeats itself.
+        text = text.replace(spelling, "[secret]")
     return _USER.sub("[secret]", text)
 
 
+def redact_values(value: Any) -> Any:
+    """A JSON value whose strings have no secrets; names of fields stay."""
+    if isinstance(value, dict):
+        return {name: redact_values(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [redact_values(part) for part in value]
+    return redact(value) if isinstance(value, str) else value
+
+
 @cache
-def _spellings(secret: str) -> re.Pattern[str]:
-    """A secret as it is, with JSON escapes or URL-encoded."""
-    parts = []
-    for character in secret:
-        plain, encoded = re.escape(character), "".join(f"%{byte:02x}" for byte in character.encode(errors="replace"))
-        parts.append(rf"(?:{plain}|\\{{1,8}}(?:{plain}|(?i:u{ord(character):04x}))|(?i:{encoded}))")
-    return re.compile("".join(parts))
+def _spellings(variables: tuple[tuple[str, str], ...]) -> list[str]:
+    """The spellings of the secrets in variables, the longest first: a secret may contain another one."""
+    lines = {(name, line.strip()) for name, value in variables for line in value.splitlines()}
+    secrets = {line for name, line in lines if _is_secret(name, line)}
+    escaped = (json.dumps(secret, ensure_ascii=is_ascii)[1:-1] for secret in secrets for is_ascii in (True, False))
+    quoted = (quote(secret, safe="", errors="replace") for secret in secrets)
+    return sorted({*secrets, *escaped, *quoted}, key=len, reverse=True)
+
+
+def _is_secret(name: str, value: str) -> bool:
+    if name.endswith(_CHOSEN):
+        return len(value) > 5
+    return not (_ORDINARY.fullmatch(value) or (os.path.isabs(value) and os.path.exists(value)))

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic_core import from_json, to_json
 from rich.console import Console
 
 from eyechart.datasets_scripts.common.errors import DataError, EyechartError, OutputError
@@ -22,7 +23,7 @@ from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.evaluation.loop import evaluate_rows
 from eyechart.evaluators.evaluation.scoring import with_averages
-from eyechart.evaluators.requests.secrets import redact
+from eyechart.evaluators.requests.secrets import redact_values
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Backend
 from eyechart.evaluators.results.items import PREDICTIONS_FILE, write_predictions
@@ -187,8 +188,8 @@ def write_run(folder: Path, results: Results, previous: Results | None = None) -
             with predictions.open("rb") as written:
                 sha256 = hashlib.file_digest(written, "sha256").hexdigest()
             results = results.model_copy(update={"predictions_sha256": sha256})
-            text = redact(results.model_dump_json(by_alias=True, indent=2))
-            (unfinished / RESULTS_FILE).write_text(f"{text}\n", "utf-8")
+            values = redact_values(from_json(results.model_dump_json(by_alias=True)))
+            (unfinished / RESULTS_FILE).write_bytes(to_json(values, indent=2) + b"\n")
             for name in (RESULTS_FILE, PREDICTIONS_FILE):
                 (unfinished / name).replace(folder / name)
         for result in results.tasks:

@@ -3,7 +3,10 @@
 import io
 import json
 import logging
+import shlex
+import sys
 import traceback
+from functools import partial
 from urllib.parse import quote
 
 import pytest
@@ -22,7 +25,7 @@ from tests.evaluators.command_line import invoke
 from tests.evaluators.scripted_server import completion, refusal
 from tests.faults.fault import fault, rows
 from tests.faults.helpers import body, hostile
-from tests.growth import growth
+from tests.growth import SMALL, growth
 
 KEY = "sk-this-is-the-secret-key"
 REFUSED = "it is refused before anything is sent, and is not shown"
@@ -99,7 +102,8 @@ def written(folder, done):
     return b"".join(file.read_bytes() for file in files if file.is_file()).decode(errors="replace") + done.output
 
 
-SPELLINGS = (KEY, KEY.replace("s", "\\u0073", 1), KEY.replace("-", "%2D"), KEY.replace("-", "\\\\u002d"))
+ODD = 'sk/a"b\\c-12345'
+SPELLINGS = (ODD, json.dumps(ODD)[1:-1], quote(ODD, safe=""))
 
 
 @pytest.mark.parametrize(
@@ -113,23 +117,23 @@ SPELLINGS = (KEY, KEY.replace("s", "\\u0073", 1), KEY.replace("-", "%2D"), KEY.r
     ),
 )
 def test_a_secret_that_a_started_server_repeats(name, tmp_path, monkeypatch):
-    monkeypatch.setenv(name, KEY)
+    monkeypatch.setenv(name, ODD)
     leaks = " ".join(SPELLINGS)
     message = {"content": f"B {leaks}", "reasoning_content": leaks}
     answer = {"choices": [{"message": message, "finish_reason": leaks}], "model": leaks}
     bodies = {"/v1/models": {"data": [{"id": leaks}]}, "/version": {"version": leaks}, "/v1/chat/completions": answer}
     pages = {path: {"body": json.dumps(answered)} for path, answered in bodies.items()}
-    command = hostile(tmp_path, print=[f"start {leaks}\n", KEY[:9], f"{KEY[9:]} end\n"], **pages)
-    options = ["--model", "m", "--serve", f"{command} {KEY}", "--mini", "--limit", "2"]
+    command = hostile(tmp_path, print=[f"start {leaks}\n", ODD[:9], f"{ODD[9:]} end\n"], **pages)
+    options = ["--model", "m", "--serve", f"{command} {shlex.quote(ODD)}", "--mini", "--limit", "2"]
     done = invoke("run", "q_bench/perception", *options, "--out", tmp_path / "out", code=0)
     text = written(tmp_path, done)
-    assert "start [secret] [secret] [secret] [secret]\n[secret] end\n" in text
+    assert "start [secret] [secret] [secret]\n[secret] end\n" in text
     assert not [spelling for spelling in SPELLINGS if spelling in text]
     received = json.loads((tmp_path / "keys.json").read_text())
-    assert received[name] == KEY
+    assert received[name] == ODD
     if name == "OPENAI_API_KEY":
-        assert received["VLLM_API_KEY"] == received["LLAMA_API_KEY"] == KEY
-        assert received["/health"] == received["/v1/chat/completions"] == f"Bearer {KEY}"
+        assert received["VLLM_API_KEY"] == received["LLAMA_API_KEY"] == ODD
+        assert received["/health"] == received["/v1/chat/completions"] == f"Bearer {ODD}"
 
 
 @pytest.mark.parametrize(
@@ -194,44 +198,77 @@ class Pipe(io.BytesIO):
         self.contents = self.getvalue()
 
 
-VALUES = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=13).filter(
-    lambda value: any(map(str.isdecimal, value)) and any(map(str.isalpha, value))
+VALUES = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=12).filter(
+    lambda value: any(map(str.isdecimal, value)) and any(map(str.isalpha, value)) and value[0] not in "<["
 )
-
-
-def spelled_out(data, value):
-    """The value, each character as it is, as an escape of JSON, or URL-encoded."""
-    spellings = (str, lambda letter: json.dumps(letter)[1:-1] if ord(letter) < 0x10000 else letter, quote)
-    return "".join(data.draw(st.sampled_from(spellings))(letter) for letter in value)
 
 
 @fault(
-    "any secret in any mixture of spellings, at any place where a server's output is split", "the log has no part of it"
+    "any secret, also as in JSON or a URL, at any place where a server's output is split", "the log has no part of it"
 )
-@given(VALUES, st.data())
-def test_a_log_never_contains_a_secret(value, data):
+@given(VALUES, st.sampled_from([str, lambda value: json.dumps(value)[1:-1], partial(quote, safe="")]), st.data())
+def test_a_log_never_contains_a_secret(value, spell, data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SOME_TOKEN", value)
-        printed = f"before {spelled_out(data, value)} behind\n".encode()
+        printed = f"before {spell(value)} behind\n".encode()
         output, log = Pipe(printed), Pipe()
         output.first = data.draw(st.integers(1, len(printed) - 1))
         _write_log(output, log)
         assert log.contents == b"before [secret] behind\n"
 
 
-@fault("a server answers with backslashes only", "the time grows in proportion to their number")
+@fault("a server repeats the letter that a secret of 20,000 letters repeats", "the time grows only with their number")
 def test_secrets_are_found_in_linear_time(monkeypatch):
-    monkeypatch.setenv("SOME_KEY", KEY)
-    assert growth(lambda size: redact("\\" * size)) < 8
+    monkeypatch.setenv("SOME_KEY", "a" * SMALL + "1")
+    assert growth(lambda size: redact("a" * 50 * size)) < 8
 
 
-@fault("variables for keys are empty, short, words or numbers", "no text is changed")
-@given(st.sampled_from(["", " ", "a", "B", "yes", "EMPTY", "ollama", "placeholders", "0", "2026-11-26", "0.123456789"]))
+@pytest.mark.parametrize(
+    ("name", "value"),
+    rows(
+        "it is hidden",
+        ("a password has six letters", "DB_PASSWORD", "blurry"),
+        ("a key has twelve digits", "API_KEY", "123456789012"),
+        ("a key has twelve large and small letters", "API_KEY", "aBcDeFgHiJkL"),
+        (
+            "a token contains a character beyond the BMP, which a server's log has as JSON",
+            "A_TOKEN",
+            "\U0001f600-123456",
+        ),
+    ),
+)
+def test_short_secrets(name, value, monkeypatch):
+    monkeypatch.setenv(name, value)
+    assert redact(f"{value} {json.dumps(value)}") == '[secret] "[secret]"'
+
+
+ORDINARY = (
+    *("", " ", "a", "B", "yes", "test-1", "EMPTY", "ollama", "placeholders", "no-key", "not-needed", "finish_reason"),
+    *("0", "2026-11-26", "0.123456789", "</think>", "[/INST]", "<|im_end|>", "q_bench/perception", sys.executable),
+)
+
+
+@fault("variables for keys are empty, short, words, numbers, marks or paths", "no text is changed")
+@given(st.sampled_from(ORDINARY))
 def test_ordinary_words_are_no_secrets(value):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SOME_KEY", value)
-        text = f'"{value}" B. yes, EMPTY ollama placeholders 0 2026-11-26 0.1234567890 https://a.b/@c me@d.e'
+        text = f'"{value}" B. https://a.b/@c me@d.e'
         assert redact(text) == text
+
+
+@fault("a reply has an address, and an @ two lines below it", "the reply is not changed")
+def test_line_ends_are_not_parts_of_addresses(script, ask):
+    text = "See https://example.com\n\nB\n\n@user"
+    script.say({"choices": [{"message": {"content": text}}]})
+    assert ask()[0].text == text
+
+
+@fault("a secret is also the name of a field of a server's answers", "the reply is read")
+def test_names_of_fields_are_not_changed(script, ask, monkeypatch):
+    monkeypatch.setenv("SOME_PASSWORD", "choices")
+    script.say({"choices": [{"message": {"content": "Two choices."}}]})
+    assert ask()[0].text == "Two [secret]."
 
 
 @fault("the key is a common word for a server without keys, and a reply contains the word", "the reply is not changed")

@@ -209,7 +209,7 @@ DRIP = {"body": " ", "repeat": 600, "pause": 0.2}
 ENDLESS = {"body": "x" * 2**20, "repeat": 2**20}
 BOMB = {"file": "bomb", "headers": {"Content-Encoding": "gzip, gzip"}}
 NO_LIST = "answered with status 200, but the answer is not a list of models"
-TOO_LONG = "was not ready within 2 s: .*more than 67,108,864 bytes"
+TOO_LONG = "was not ready within 2 s: .*more than 16,777,216 bytes"
 LATE = "was not ready within 2 s: .* was not answered completely"
 MODELS = "/v1/models"
 

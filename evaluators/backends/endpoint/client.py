@@ -23,11 +23,10 @@ from eyechart.datasets_scripts.common.errors import (
 from eyechart.evaluators.backends.endpoint import failures
 from eyechart.evaluators.backends.endpoint.completion import Completion, ModelList, parse, plain
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_TEMPERATURE, OPENAI_URL, EndpointOptions, read_key
-from eyechart.evaluators.requests.secrets import redact
 
 _CONNECT_TIMEOUT = 10.0
-# Replies have kilobytes; log-probabilities of a complete prompt have a few megabytes.
-_MOST_BYTES = 64 * 2**20
+# Replies have kilobytes; log-probabilities of a prompt, or of a whole vocabulary, have a hundred bytes for each token.
+_MOST_BYTES = 16 * 2**20
 # A small packed body could fill the memory before its length is known.
 _UNPACKED = {"Accept-Encoding": "identity"}
 _HEADERS_READ = ("location", "retry-after", "retry-after-ms", "x-should-retry")
@@ -279,7 +278,7 @@ class _HttpClient(openai.DefaultAsyncHttpxClient):
         return await attempted.get()(partial(self._answer, request, **options))
 
     async def _answer(self, request: Any, **options: Any) -> Any:
-        """The complete answer to a request, without secrets."""
+        """The complete answer to a request."""
         # httpx or httpx2, depending on the version of openai, which retries after their errors alone.
         package = sys.modules[type(request).__module__.partition(".")[0]]
         try:
@@ -293,11 +292,10 @@ class _HttpClient(openai.DefaultAsyncHttpxClient):
                         raise package.ReadError(f"the answer has more than {_MOST_BYTES:,} bytes", request=request)
         except TimeoutError:
             raise package.ReadTimeout("the answer was not complete in time", request=request) from None
-        content = redact(body.decode(errors="surrogateescape")).encode(errors="surrogateescape")
         # Others may be malformed, such as the character set.
         sent = {name: response.headers.get(name, "") for name in _HEADERS_READ}
         headers = {name: value for name, value in sent.items() if value and value.isascii()}
-        if response.status_code >= 500 and failures.is_final(content.decode(errors="replace")):
+        if response.status_code >= 500 and failures.is_final(body.decode(errors="replace")):
             # openai's client takes this header for the server's decision.
             headers["x-should-retry"] = "false"
-        return type(response)(response.status_code, headers=headers, content=content, request=request)
+        return type(response)(response.status_code, headers=headers, content=bytes(body), request=request)

@@ -6,11 +6,15 @@ from pydantic import AfterValidator, AliasChoices, AliasPath, BaseModel, BeforeV
 
 from eyechart.datasets_scripts.common.errors import EndpointError
 from eyechart.evaluators.backends.endpoint.failures import DROPPED, SEPARATOR, USUAL_ADDRESS, clean
+from eyechart.evaluators.requests.secrets import redact
 from eyechart.metrics.scoring.reasoning import LENGTH, REASONING, REFUSAL, STOPPED_EARLY
 
 _BLANKS = str.maketrans({"\u2581": " ", "\u0120": " "})
 # Rounding may add a little to the logarithm of a probability of 1.
 Logprob = Annotated[float, Field(le=1e-3)]
+Text = Annotated[str, AfterValidator(redact)]
+"""A text without secrets."""
+Name = Annotated[Text, Field(max_length=1000)]
 
 
 def _possible_count(value: Any) -> int:
@@ -31,7 +35,7 @@ class Token(BaseModel):
 
     logprob: Logprob
     token: Annotated[str, AfterValidator(plain)] = ""
-    top_logprobs: "list[Token]" = []
+    top_logprobs: "list[Token]" = Field([], fail_fast=True)
 
     @property
     def likeliest(self) -> dict[str, float]:
@@ -44,16 +48,16 @@ class Choice(BaseModel):
     """One of the replies asked for."""
 
     message: dict[str, Any]
-    content: str | None = Field(None, validation_alias=AliasPath("message", "content"))
-    refusal: str | None = Field(None, validation_alias=AliasPath("message", "refusal"))
+    content: Text | None = Field(None, validation_alias=AliasPath("message", "content"))
+    refusal: Text | None = Field(None, validation_alias=AliasPath("message", "refusal"))
     """The model's refusal, if the server separates it from the reply."""
-    reasoning: str | None = Field(
+    reasoning: Text | None = Field(
         None,
         validation_alias=AliasChoices(AliasPath("message", "reasoning"), AliasPath("message", "reasoning_content")),
     )
     """The reasoning before the reply, if the server separates it; newer versions of vLLM call it `reasoning`."""
-    tokens: list[Token] | None = Field(None, validation_alias=AliasPath("logprobs", "content"))
-    finish_reason: str | None = None
+    tokens: list[Token] | None = Field(None, fail_fast=True, validation_alias=AliasPath("logprobs", "content"))
+    finish_reason: Name | None = None
 
     @property
     def sent_text(self) -> str | None:
@@ -87,11 +91,11 @@ class Usage(BaseModel):
 class Completion(BaseModel):
     """The complete answer of a server."""
 
-    choices: list[Choice]
-    prompt_logprobs: list[dict[str, Token] | None] | None = None
+    choices: list[Choice] = Field(fail_fast=True, max_length=1000)
+    prompt_logprobs: list[dict[str, Token] | None] | None = Field(None, fail_fast=True)
     """By token id, the prompt's own token first; only vLLM returns them."""
     usage: Annotated[Usage, BeforeValidator(lambda usage: usage or {})] = Usage()
-    model: str | None = None
+    model: Name | None = None
     dropped: Annotated[frozenset[str], BeforeValidator(lambda _: frozenset())] = frozenset()
     """The parameters that the client dropped from the request; never read from the answer."""
 
@@ -112,20 +116,20 @@ class Completion(BaseModel):
 class Model(BaseModel):
     """A model that a server lists."""
 
-    id: str = Field(min_length=1, max_length=1000)
+    id: Name = Field(min_length=1)
     owned_by: Any = ""
 
 
 class About(BaseModel):
     """A server's version, in the forms of vLLM, SGLang and llama.cpp."""
 
-    version: str = Field(max_length=100, validation_alias=AliasChoices("version", "build_info"))
+    version: Text = Field(max_length=100, validation_alias=AliasChoices("version", "build_info"))
 
 
 class ModelList(BaseModel):
     """The models that a server lists."""
 
-    data: list[Model]
+    data: list[Model] = Field(fail_fast=True, max_length=10_000)
 
 
 Form = TypeVar("Form", bound=BaseModel)
@@ -138,7 +142,7 @@ def parse(form: type[Form], content: bytes, name: str, url: str) -> Form:
     except ValidationError as error:
         first = error.errors()[0]
         what = f"'{'.'.join(map(str, first['loc']))}': {first['msg']}"
-        begin = content[:80].decode(errors="replace")
+        begin = redact(content[:4096].decode(errors="replace"))[:80]
         hint = f". {USUAL_ADDRESS}" if begin.lstrip().startswith("<") else ""
         what = f"the answer is not {name} ({what}); it begins with {begin!r}{hint}"
         raise EndpointError(clean(f"{url} answered with status 200, but {what}")) from None

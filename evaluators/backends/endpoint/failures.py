@@ -75,7 +75,7 @@ def explain(error: "openai.APIError", base_url: str, timeout: float, *, has_key:
         if type(cause).__name__ == "ConnectError":
             return ModelError(f"cannot reach a server at {base_url}{after}: {what}. Is it running?")
         return EndpointError(f"the connection to {base_url} broke off{after}: {what}")
-    status, message = error.status_code, _message(error.body)[:_MOST_READ]
+    status, message = error.status_code, redact(_message(error.body))[:_MOST_READ]
     if target := error.response.headers.get("location"):
         reason = clean(f"{base_url} answered {status}, a redirect to {target}")
         return ModelError(f"{reason}. To use that server, give its address (--base-url)")

@@ -154,15 +154,15 @@ class Server:
                         status, reason = 503, str(error)
                     if status == 503:
                         break
-            for path in _ABOUT:
-                with contextlib.suppress(EndpointError, ModelError):
-                    _, about = await client.get(f"{self._address}{path}")
-                    version = version or parse(About, about, "", "").version
         if waiting.cancelled_caught:
             raise ModelError(
                 f"{self.program} was not ready within {timeout:,g} s: {reason}; log: {self.log}. "
                 "--model-arg serve_timeout sets a longer time"
             )
+        for path in _ABOUT:
+            with contextlib.suppress(EndpointError, ModelError):
+                _, about = await client.get(f"{self._address}{path}")
+                version = version or parse(About, about, "", "").version
         # transformers lists what its cache contains, not what it serves.
         if status != 200 or Path(self.program).name == "transformers":
             return [], version
