@@ -69,7 +69,7 @@ def workplace(folder: Path) -> Iterator[Path]:
     """Yield a hidden folder for files to move into `folder`; it is removed when the block ends, or by the next call."""
     _remove_left(folder)
     with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=folder, ignore_cleanup_errors=True) as place:
-        lock = _lock(Path(place))
+        lock = lock_folder(Path(place))
         try:
             yield Path(place)
         finally:
@@ -112,12 +112,12 @@ def _remove_left(folder: Path) -> None:
     """Remove what ended processes left; skip empty folders, whose process may be about to lock them."""
     for place in folder.glob(f"{UNFINISHED}*"):
         with suppress(OSError):
-            if any(place.iterdir()) and (lock := _lock(place)) is not None:
+            if any(place.iterdir()) and (lock := lock_folder(place)) is not None:
                 shutil.rmtree(place, ignore_errors=True)
                 os.close(lock)
 
 
-def _lock(place: Path) -> int | None:
+def lock_folder(place: Path) -> int | None:
     """The descriptor of a folder, which is locked as long as it is open; None if it cannot be locked."""
     # Without locks, nothing of other processes is removed: they may still be writing.
     if sys.platform == "win32":

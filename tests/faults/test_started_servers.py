@@ -50,7 +50,7 @@ def daemon():
 kind = sys.argv[1]
 if kind == "worker" and os.fork() == 0:
     begin("worker")
-if kind == "session" and os.fork() == 0:
+if kind in ("session", "group", "parent") and os.fork() == 0:
     os.setsid()
     deaf()
     begin("worker")
@@ -64,9 +64,14 @@ if kind == "crash":
 if kind == "launcher":
     time.sleep(1)
     sys.exit(0)
+if kind == "parent":
+    os.kill(os.getppid(), signal.SIGQUIT)
+if kind == "group":
+    time.sleep(1)
+    os.killpg(0, signal.SIGKILL)
 begin("server")
 """
-COUNTS = {"alone": 1, "deaf": 1, "crash": 1, "launcher": 1}
+COUNTS = {"alone": 1, "deaf": 1, "crash": 1, "launcher": 1, "group": 1}
 
 
 def is_running(pid):
@@ -123,6 +128,8 @@ SECOND = (signal.SIGINT, signal.SIGINT)
         ("a run gets Ctrl-C, then is killed", "session", (signal.SIGINT, signal.SIGKILL), 1),
         ("a server crashes, and leaves a daemon", "crash", (), 600),
         ("a server is a launcher that starts a daemon and ends", "launcher", (), 600),
+        ("a server kills its process group, but not a worker in a session of its own", "group", (), 600),
+        ("a server sends SIGQUIT to the process that started it", "parent", (), 1),
     ),
 )
 def test_nothing_is_left(kind, signals, patience, tmp_path):
@@ -132,8 +139,38 @@ def test_nothing_is_left(kind, signals, patience, tmp_path):
             time.sleep(0.5)
 
 
-@fault("the process that stops a server is killed", "the run ends, and no process of the server is left")
-def test_the_guardian_is_killed(tmp_path):
-    with started("worker", 600, tmp_path) as run:
+@pytest.mark.parametrize(
+    ("kind", "signals"),
+    rows(
+        "the run ends, and no process of the server is left",
+        ("the process that stops a server is killed", "worker", (signal.SIGKILL,)),
+        ("the process that stops a server is killed; a worker has a session of its own", "session", (signal.SIGKILL,)),
+        ("the process that stops a server is stopped itself, then Ctrl-C", "session", (signal.SIGSTOP, signal.SIGINT)),
+    ),
+)
+def test_the_guardian_fails(kind, signals, tmp_path):
+    with started(kind, 1, tmp_path) as run:
         (guardian,) = psutil.Process(run.pid).children()
-        guardian.kill()
+        for process, number in zip((guardian, run), signals, strict=False):
+            process.send_signal(number)
+
+
+@fault("a run and the process that stops its server are killed together", "the next run ends the server's processes")
+def test_the_next_run_cleans_up(tmp_path):
+    with started("session", 600, tmp_path) as run:
+        (guardian,) = psutil.Process(run.pid).children()
+        for process in (run, guardian):
+            process.kill()
+        run.wait()
+        (tmp_path / "server.py").write_text("")
+        subprocess.run(run.args, capture_output=True, timeout=120)
+        assert not [*tmp_path.glob(".eyechart-server-*")]
+
+
+@fault("two runs with servers have the same `--out`", "the second does not end the server of the first")
+def test_two_runs_in_a_folder(tmp_path):
+    with started("session", 1, tmp_path) as run:
+        (tmp_path / "server.py").write_text("")
+        subprocess.run(run.args, capture_output=True, timeout=120)
+        assert all(is_running(int(file.stem)) for file in (tmp_path / "pids").iterdir())
+        run.terminate()

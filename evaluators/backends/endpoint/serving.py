@@ -17,10 +17,12 @@ from functools import partial
 from pathlib import Path
 from sysconfig import get_path
 from typing import IO
+from uuid import uuid4
 
 import anyio
 
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, UsageError
+from eyechart.datasets_scripts.common.whole import lock_folder
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends.endpoint import guardian as guard
 from eyechart.evaluators.backends.endpoint.client import ChatClient
@@ -52,6 +54,8 @@ _SECRET = re.compile(
     ),
     re.IGNORECASE,
 )
+_NOTE = ".eyechart-server-"
+"""Prefix of the hidden folders whose names are the markers of servers."""
 _CONFIGURATIONS = ("config.json", "adapter_config.json", "tokenizer_config.json")
 
 
@@ -71,6 +75,7 @@ class Server:
         self.program = shlex.split(command)[0]
         self._process: subprocess.Popen[bytes] | None = None
         self._address = ""
+        self._note = log.with_name(f"{_NOTE}{uuid4().hex}")
 
     def start(self, options: EndpointOptions) -> EndpointOptions:
         """Start the server and wait until it is ready; returns the options with its address and its name.
@@ -83,8 +88,13 @@ class Server:
             port = free.getsockname()[1]
         self._address = f"http://127.0.0.1:{port}"
         words = [word.replace("{model}", self.model).replace("{port}", str(port)) for word in self._words]
+        _stop_left(self.log.parent)
+        self._note.mkdir(exist_ok=True)
+        # Until this process ends.
+        lock_folder(self._note)
         output = self.log.open("wb", buffering=0)
         guardian = [sys.executable, "-P", guard.__file__, str(_STOP_TIMEOUT), str(os.getpid())]
+        keys = dict.fromkeys(_KEYS, read_key()) if read_key() else {}
         # In a session of its own, so that Ctrl-C does not reach it.
         self._process = subprocess.Popen(
             [*guardian, *words],
@@ -92,7 +102,8 @@ class Server:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            env={**(dict.fromkeys(_KEYS, read_key()) if read_key() else {}), **os.environ},
+            # Without SPT_NOENV, setproctitle in vLLM and SGLang overwrites what others see of the environment.
+            env={**keys, "SPT_NOENV": "1", **os.environ, guard.MARKER: self._note.name},
         )
         self._writer = threading.Thread(target=_write_log, args=(self._process.stdout, output), daemon=True)
         self._writer.start()
@@ -128,14 +139,16 @@ class Server:
         process, self._process = self._process, None
         try:
             process.terminate()
-            process.wait()
+            process.wait(_STOP_TIMEOUT + guard.KILL_TIMEOUT + 1)
+        except subprocess.TimeoutExpired:
+            pass
         finally:
-            # After a second Ctrl-C, the server gets no more time.
-            process.terminate()
-            process.wait()
-            # Without the guardian, which somebody may have killed.
-            _kill_group(process.pid)
+            # After a second Ctrl-C, or without the guardian, which somebody may have killed or stopped.
+            guard.kill_all(self._note.name)
+            process.poll()
             self._writer.join(_LOG_TIMEOUT)
+            with contextlib.suppress(OSError):
+                self._note.rmdir()
 
     async def _wait(self, timeout: float, client: ChatClient) -> tuple[list[str], str | None]:
         """Wait until the server is ready; returns the names of the models that it lists, and its version."""
@@ -228,7 +241,11 @@ def _fingerprint(model: str, words: Sequence[str]) -> str | None:
     return "+".join(files_digest(path) for path in files if os.path.exists(path)) or None
 
 
-def _kill_group(group: int) -> None:
-    # macOS refuses if the only process left in the group has ended.
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, signal.SIGKILL)
+def _stop_left(folder: Path) -> None:
+    """Stop what is left of the servers of killed runs with a folder; other runs hold a lock."""
+    for note in folder.glob(f"{_NOTE}*"):
+        with contextlib.suppress(OSError):
+            if (lock := lock_folder(note)) is not None:
+                guard.kill_all(note.name)
+                os.close(lock)
+                note.rmdir()
