@@ -3,8 +3,8 @@ r"""Splitting a reply into the model's reasoning and its answer.
 Reasoning is in blocks between marks. Most marks are names in brackets with a word for reasoning, such as `<think>`,
 `</seed:think>`, `[THINK]`, `◁think▷`, `<inner_monologue>` and `<|end_of_thought|>`; `_BLOCKS` has the others, from
 chat templates and from the reasoning parsers of vLLM and SGLang. The answer follows the last block; if nothing does, it
-precedes it. A mark that the answer quotes as code (`` `<think>` ``) does not open a block. A block that is not closed
-was cut off: all of it is reasoning, and it contains no answer.
+precedes it. A mark that is quoted, as code or in a sentence, opens no block. An `ordinary` word opens one at the start
+of a line, or if it is closed. A block that is not closed was cut off: it has no end, and contains no answer.
 """
 
 import re
@@ -20,13 +20,14 @@ STOPPED_EARLY = (LENGTH, CONTENT_FILTER)
 """The finish reasons of replies that were stopped before their end."""
 
 _WORDS = (
-    "thinking|think|thoughts?|reasoning|reason|reflection|reflect|analysis|analy[sz]e|scratchpad|monologue|rationale|"
-    "deliberation|contemplation|contemplate|brainstorm|introspection|critique|思考|(?<![a-z])(?:cot|plan|planning|internal)"
+    r"think(?:ing)?(?:process)?\d?|thoughts?|reasoning|思考(?:过程)?|(?P<ordinary>reason|reflect(?:ions?|ing)?|"
+    r"analy(?:sis|[sz]e|[sz]ing)|scratch[_-]?pad|monologue|rationale|deliberation|contemplat(?:ion|e)|"
+    r"brainstorm(?:ing)?|introspection|critique|(?:推理|分析)(?:过程)?|(?<![a-z])(?:cot|plan(?:ning)?|internal))"
 )
-_NAME = rf"(?P<name>[\w:▁-]{{0,24}}?(?P<word>{_WORDS})(?:[_:▁-][\w:▁-]{{0,24}})?)"
+_NAME = rf"(?P<name>[\w:▁-]{{0,24}}?(?P<word>{_WORDS})(?:[_:▁][\w:▁-]{{0,24}})?)"
 # In square brackets, other names are headings, and one before a parenthesis is a link.
-_BEGIN = r"(?:<[|\uff5c/]{0,2}|\[(?:/|(?=think(?:ing)?\](?!\()))|◁/?)"
-_TAG = rf"{_BEGIN}{_NAME}(?:\s[^<>]{{0,99}})?(?:[|\uff5c]?>|\]|▷|▶)"
+_BEGIN = r"(?:[<◁][ ]?|\[(?=/|(?-i:THINK)\](?!\()))[|\uff5c]?\\?(?P<slash>/)?[|\uff5c]?[ ]?"
+_END = r"(?:\s[\w:-]{1,32}=[^<>]{0,99}|\s{0,9})(?:[|\uff5c]?>|[\]▷▶]|(?(slash)(?:(?<=\s)|\Z)|(?!)))"
 _BLOCKS = {
     # Gemma 4, MedGemma, Apertus, Kimi K3, s1, Apriel, Harmony without its tokens.
     "gemma": (r"<\|channel>(?:thought\b)?", r"<channel\|>"),
@@ -34,32 +35,31 @@ _BLOCKS = {
     "apertus": (r"<\|inner_prefix\|>", r"<\|inner_suffix\|>"),
     "kimi": (r"<\|open\|>think<\|sep\|>", r"<\|close\|>think<\|sep\|>"),
     "s1": (r"<\|im_start\|>think\b", r"<\|im_start\|>answer\b"),
-    "apriel": (r"\AHere are my reasoning steps:", r"\[BEGIN FINAL RESPONSE\]"),
+    "apriel": (r"\AHere are my reasoning steps:(?=(?s:.*)\[BEGIN FINAL RESPONSE\])", r"\[BEGIN FINAL RESPONSE\]"),
     "bare_harmony": (r"(?-i:\Aanalysis(?=[A-Z]))", "(?-i:assistantfinal)"),
     # The end marks of these are ordinary text elsewhere: Harmony, Inkling, Granite, Open WebUI.
     "harmony": (r"<\|channel\|>(?!\s*final)[^<]{0,64}(?:<\|message\|>)?", r"<\|(?:end|return|call|start)\|>"),
     "inkling": (r"<\|content_thinking\|>", r"<\|end_message\|>"),
-    "granite": (r"\AHere(?:'s| is) my thought process:", "Here(?:'s| is) my response:"),
+    "granite": (r"\AHere(?:'s| is) my thought process:(?=(?s:.*)my response:)", "Here(?:'s| is) my response:"),
     "details": (r"<details\s[^<>]{0,99}reasoning[^<>]{0,99}>", "</details>"),
 }
 _ENDS_OWN_BLOCK = ("harmony", "inkling", "granite", "details")
 # Marks that begin an answer, and so end any block.
 _ANSWER = (
-    r"<\|channel\|>\s*final[^<]{0,64}(?:<\|message\|>)?|<\|begin_of_(?:solution|answer)\|>|"
-    r"<\|(?:start_(?:response|text)|content_text)\|>|<\|open\|>response<\|sep\|>"
+    r"<\|channel\|>\s*final[^<]{0,64}(?:<\|constrain\|>[^<]{0,64})?(?:<\|message\|>)?|<\|open\|>response<\|sep\|>|"
+    r"<\|begin_of_(?:solution|answer)\|>|<\|(?:start_(?:response|text)|content_text)\|>"
 )
-_MARKS = "|".join(
-    [
-        *(f"(?P<{name}>{begin})|(?P<end_{name}>{end})" for name, (begin, end) in _BLOCKS.items()),
-        f"(?P<end_any>{_ANSWER})",
-        f"(?P<tag>{_TAG})",
-    ]
-)
+_MARKS = "|".join(f"(?P<{name}>{begin})|(?P<end_{name}>{end})" for name, (begin, end) in _BLOCKS.items())
+_MARKS += f"|(?P<end_any>{_ANSWER})|(?P<tag>{_BEGIN}{_NAME}{_END})"
 # What every mark begins with, so that other text is passed over fast.
-_START = r"[<\[◁][|\uff5c/]{0,2}[\w:▁-]{2,64}+[\s|\uff5c>\]▷▶]|Here|analysis|assistantfinal"
+_START = r"[<\[◁][ \\|\uff5c/]{0,4}[\w:▁-]{2,64}+(?:[\s|\uff5c>\]▷▶]|\Z)|Here|analysis|assistantfinal"
 _MARK = re.compile(rf"(?={_START})(?:{_MARKS})", re.IGNORECASE)
 _MARK_OR_CODE = re.compile(rf"(?={_START}|`)(?:(?P<code>```.*?```|`[^`\n]*`)|{_MARKS})", re.IGNORECASE | re.DOTALL)
 _END_NAME = re.compile(r"(?<![^\W_])(?:end|close|stop)(?![^\W_])", re.IGNORECASE)
+# A mark, here `<>`, with what is around it: in the middle of a sentence or in quotation marks; at the start of a line.
+_IN_SENTENCE = re.compile(r"(?:[\w,] |[\"'\u201c\u2018(])<>(?:[\"'\u201d\u2019).,;:!?]| [a-z])")
+_STARTS_LINE = re.compile(r"(?:^|\n ?|[>\]▷])<>(?! [a-z])")
+_ANSWER_AT_END = re.compile(r"<answer>[^<]*</answer>\s*\Z", re.IGNORECASE)
 _LETTER = re.compile(r"[^\W_]")
 _LEFTOVER = re.compile(r"<\|\w{1,32}\|>(?:assistant)?|\[END FINAL RESPONSE\]|<\|close\|>response<\|sep\|>")
 
@@ -103,7 +103,7 @@ def split_reasoning(text: str) -> SplitReply:
     # The names of the open blocks; and how often the name of an open block was opened again.
     opened: list[str] = []
     again = start = position = 0
-    was_ended = False
+    last_marks = {_read(mark): mark.start() for mark in _MARK.finditer(text) if not _is_ordinary(mark)}
     while found := (_MARK if opened else _MARK_OR_CODE).search(text, position):
         position = found.end()
         if found.lastgroup == "code":
@@ -113,19 +113,21 @@ def split_reasoning(text: str) -> SplitReply:
         block, is_end = _read(found)
         if is_end and block in _ENDS_OWN_BLOCK and block not in opened:
             continue
-        is_inside = bool(opened)
-        if is_end and not opened:
-            is_inside = again > 0 or not was_ended
-            again -= again > 0
-        parts.append((text[start : found.start()], is_inside))
+        is_pair = bool(opened) if is_end else last_marks.get((block, True), 0) >= position
+        if not is_pair and _is_ordinary(found):
+            continue
+        parts.append((text[start : found.start()], bool(opened) or (is_end and (again > 0 or not parts))))
         start = position
-        if is_end:
+        if not is_end:
+            again += block in opened
+            opened += [] if block in opened else [block]
+        elif opened:
             opened = opened[: opened.index(block)] if block in opened else []
-            was_ended |= not opened
-        elif block in opened:
-            again += 1
         else:
-            opened.append(block)
+            again -= again > 0
+    if opened and (found := _ANSWER_AT_END.search(text, start)):
+        parts.append((text[start : found.start()], True))
+        start, opened = found.start(), []
     if not start:
         return SplitReply(reply)
     parts.append((text[start:], bool(opened)))
@@ -141,8 +143,16 @@ def _read(found: re.Match[str]) -> tuple[str, bool]:
     """The name of a mark's block, and whether the mark ends it."""
     kind = str(found.lastgroup)
     if kind == "tag":
-        return found["word"].lower(), "/" in found[0][:3] or _END_NAME.search(found["name"]) is not None
+        return found["word"].lower(), found["slash"] is not None or _END_NAME.search(found["name"]) is not None
     return kind.removeprefix("end_"), kind.startswith("end_")
+
+
+def _is_ordinary(found: re.Match[str]) -> bool:
+    """Whether a mark without its pair is ordinary text: in a sentence, or an ordinary word within a line."""
+    text, (start, end) = found.string, found.span()
+    around = f"{text[max(start - 2, 0) : start]}<>{text[end : end + 2]}"
+    is_word = found["ordinary"] and not _read(found)[1] and not _STARTS_LINE.search(around)
+    return bool(is_word or _IN_SENTENCE.search(around))
 
 
 def opens_reasoning(prompt: str) -> bool:
