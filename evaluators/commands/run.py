@@ -21,6 +21,7 @@ from eyechart.evaluators.commands.arguments import TaskOptions, complete_task, k
 from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.commands.running import announce, check_server, result_folders, run_models, warn_of_names
 from eyechart.evaluators.evaluation.options import DataRequest, RunOptions, Texts, cli_option, scoring_option
+from eyechart.evaluators.requests.secrets import redact
 from eyechart.evaluators.requests.types import Backend
 from eyechart.evaluators.runs.console import console, print_line
 
@@ -163,11 +164,13 @@ class ModelOptions:
         return Server(command, self.model[0], log)
 
     def _check_models(self, arguments: Mapping[str, Any]) -> None:
-        """Refuse a model that is given twice, and options that only one model can have."""
+        """Refuse a model that is given twice, a name with a secret, and options that only one model can have."""
         names = [os.path.normpath(model) for model in self.model or ()]
         for name in names:
             if names.count(name) > 1:
                 raise UsageError(f"--model {name} is given {names.count(name)} times; name each model once")
+        if redact(shown := self.name or " ".join(names)) != shown:
+            raise UsageError(f"the name {redact(shown)} contains a secret; set another --name")
         for option, value in {"--name": self.name, **arguments}.items():
             if len(names) > 1 and value is not None:
                 raise UsageError(f"{option} {value} is for one model, but {len(names)} are given; run each on its own")

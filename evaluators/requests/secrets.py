@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from functools import cache
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
@@ -22,8 +22,7 @@ def redact(text: str) -> str:
         >>> redact("no such key: sk/abc-123, sk%2Fabc-123"), redact("https://me:password@host/v1")
         ('no such key: [secret], [secret]', 'https://[secret]@host/v1')
     """
-    names = (name for name in os.environ if name.upper().endswith(_CHOSEN + _GIVEN))
-    for spelling in _spellings(tuple((name.upper(), os.environ[name]) for name in names)):
+    for spelling in _spellings(tuple(os.environ.items())):
         # Unlike a regular expression, also linear where a secret repeats itself.
         text = text.replace(spelling, "[secret]")
     return _USER.sub("[secret]", text)
@@ -38,10 +37,10 @@ def redact_values(value: Any) -> Any:
     return redact(value) if isinstance(value, str) else value
 
 
-@cache
+@lru_cache(8)
 def _spellings(variables: tuple[tuple[str, str], ...]) -> list[str]:
     """The spellings of the secrets in variables, the longest first: a secret may contain another one."""
-    lines = {(name, line.strip()) for name, value in variables for line in value.splitlines()}
+    lines = ((name.upper(), line.strip()) for name, value in variables for line in value.splitlines())
     secrets = {line for name, line in lines if _is_secret(name, line)}
     escaped = (json.dumps(secret, ensure_ascii=is_ascii)[1:-1] for secret in secrets for is_ascii in (True, False))
     quoted = (quote(secret, safe="", errors="replace") for secret in secrets)
@@ -51,4 +50,5 @@ def _spellings(variables: tuple[tuple[str, str], ...]) -> list[str]:
 def _is_secret(name: str, value: str) -> bool:
     if name.endswith(_CHOSEN):
         return len(value) > 5
-    return not (_ORDINARY.fullmatch(value) or (os.path.isabs(value) and os.path.exists(value)))
+    is_path = os.path.isabs(value) and os.path.exists(value)
+    return name.endswith(_GIVEN) and not (is_path or _ORDINARY.fullmatch(value))

@@ -157,6 +157,11 @@ def test_a_secret_that_a_started_server_repeats(name, tmp_path, monkeypatch):
                 "a dotted option": "vllm --kv-transfer-config.api_key SECRET",
                 "a variable": "env HF_TOKEN=SECRET vllm serve {model} --port {port}",
                 "an option in a command for a shell": "sh -c 'vllm serve {model} --port {port} --api-key SECRET'",
+                "`--passphrase`": "vllm --passphrase SECRET",
+                "`--basic-auth`": "vllm --basic-auth me:SECRET",
+                "`--api-key-value`": "vllm --api-key-value SECRET",
+                "a header": "vllm --header 'X-Auth: SECRET'",
+                "a value of the Hub": "vllm --any hf_abcdefgh",
                 "a password in a URL": "vllm --otlp-traces-endpoint https://me:SECRET@host/x",
             }.items()
         ),
@@ -180,6 +185,7 @@ def test_a_secret_among_the_options_of_a_server(options, tmp_path):
         ("an option of `--serve` has a single K", "llama.cpp --cache-type-k q8_0 --keep 3 -hf org/model"),
         ("a value of `--serve` ends in token", "vllm --served-model-name my-token --tokenizer x"),
         ("`--serve` sets the token of images", 'vllm --hf-overrides \'{"image_token": "<image>"}\''),
+        ("`--serve` sets tokens that are no secrets", "vllm --pad-token 0 --stop-token=</s> --x '{\"eos_token\": 3}'"),
         ("`--serve` sets metadata of a tokenizer", "llama.cpp --override-kv tokenizer.ggml.add_bos_token=bool:false"),
     ),
 )
@@ -293,6 +299,19 @@ def test_an_address_with_a_password_is_refused_and_not_shown(url):
     assert "passw0rd" not in str(caught.value)
 
 
+SERVER = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1")
+
+
+@pytest.mark.parametrize(
+    "option", rows(REFUSED, *((f"`{name}` contains a secret", name) for name in ("--model", "--name")))
+)
+def test_a_secret_in_a_name(option, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOME_KEY", KEY)
+    options = [*SERVER, option, f"my {KEY}"]
+    done = invoke("run", "q_bench/perception", "--mini", *options, "--out", tmp_path / "out", code=2)
+    assert KEY not in done.output and not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize(
     "options",
     rows(
@@ -302,6 +321,10 @@ def test_an_address_with_a_password_is_refused_and_not_shown(url):
             ["--judge", "j", "--judge-arg", f"base_url=https://me:{KEY}@host/v1"],
         ),
         ("a judge's address contains a password, without a judge", ["--judge-arg", f"base_url=https://me:{KEY}@host"]),
+        (
+            "a field of extra_body is a key",
+            ["--model", "m", "--model-arg", f'extra_body={{"api_key": "{KEY}"}}', *SERVER],
+        ),
         ("an address contains a user's token", ["--model", "m", "--base-url", f"https://{KEY}@host/v1"]),
         ("an option for numbers contains an address with a password", ["--model-arg", f"timeout=https://a:{KEY}@host"]),
     ),

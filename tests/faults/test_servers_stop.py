@@ -11,6 +11,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, QuotaError, UsageError
+from eyechart.evaluators.backends.endpoint import serving
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.serving import Server
@@ -228,6 +229,12 @@ def models(*listed):
         ("a started server's list of models is null", MODELS, {"body": '{"data": null}'}, NO_LIST),
         ("a started server's list is 100,000 levels deep", MODELS, {"body": '{"data":' + "[" * 10**5}, NO_LIST),
         ("a started server's list has a number of a million digits", MODELS, {"body": "[" + "9" * 10**6}, NO_LIST),
+        (
+            "a started server lists five million numbers",
+            MODELS,
+            {"body": f'{{"data": [{"1," * 5 * 10**6}1]}}'},
+            NO_LIST,
+        ),
         ("a started server lists a model without an id", MODELS, models({}), NO_LIST),
         ("a started server lists a model whose id is a number", MODELS, models({"id": 1e300}), NO_LIST),
         ("a started server lists an id with a million letters", MODELS, models({"id": "m" * 10**6}), NO_LIST),
@@ -269,6 +276,14 @@ def test_a_started_server_that_points_elsewhere(tmp_path, monkeypatch, path):
         with contextlib.closing(server):
             assert server.start(EndpointOptions()).served_name == "m"
         assert other.log == []
+
+
+@fault("a started server's version comes byte by byte", "the run does without it")
+def test_a_version_that_never_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(serving, "_ANSWER_TIMEOUT", 2.0)
+    server = Server(hostile(tmp_path, **{"/version": DRIP}), "m", tmp_path / "server.log")
+    with contextlib.closing(server):
+        assert server.start(EndpointOptions(serve_timeout=20)).serve["version"] is None
 
 
 @fault("a started server serves another model than `--model`", "a line names both; the other one is asked for")

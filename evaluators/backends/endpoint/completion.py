@@ -14,7 +14,7 @@ _BLANKS = str.maketrans({"\u2581": " ", "\u0120": " "})
 Logprob = Annotated[float, Field(le=1e-3)]
 Text = Annotated[str, AfterValidator(redact)]
 """A text without secrets."""
-Name = Annotated[Text, Field(max_length=1000)]
+Name = Annotated[str, Field(max_length=1000), AfterValidator(redact)]
 
 
 def _possible_count(value: Any) -> int:

@@ -1,5 +1,6 @@
 """Options of a server and of the requests to it."""
 
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -19,6 +20,17 @@ OPENAI_URL = "https://api.openai.com/v1"
 _FIELDS_SET = (
     "model messages n stream temperature max_tokens max_completion_tokens logprobs top_logprobs prompt_logprobs echo "
     "continue_final_message add_generation_prompt"
+)
+
+_SECRET = (
+    r"(?:keys?|(?<!pad.)(?<!eos.)(?<!bos.)(?<!stop.)(?<!special.)token|secrets?|passphrase|passw(?:or)?ds?|pwd|credentials"
+    "|authorization|basic-auth|x-auth|bearer)"
+)
+SECRET_OPTION = re.compile(
+    # An option, which argparse also takes abbreviated; a variable or a field of JSON, but no token such as <s>; a URL.
+    rf"(?<!\S)--?(?:[\w.-]*{_SECRET}|api?[-_]?k?e?|hf[-_]to?k?e?|hft|ssl[-_]keyfile[-_]p\w*)(?:-value)?(?![\w-])"
+    rf"|(?<![\w.-])\w*{_SECRET}(?=\s*[=:](?!\s*<))|://[^\s/]+@|[?&]sig=|(?<![\w-])(?:hf_|sk-)\w{{8}}",
+    re.IGNORECASE,
 )
 
 
@@ -70,6 +82,10 @@ class EndpointOptions:
         sampling = {} if self.chat.sampling is None else self.chat.sampling.fields("", 1)
         if taken := sorted({*_FIELDS_SET.split(), *sampling} & self.extra_body.keys()):
             raise UsageError(f"extra_body contains {', '.join(taken)}, which eyechart sets itself; leave it out.")
+        if SECRET_OPTION.search(re.sub(r"['\"\\]", "", json.dumps(dict(self.extra_body)))):
+            raise UsageError(
+                "extra_body contains a secret, but it is written to results; OPENAI_API_KEY can have the key."
+            )
         check_ranges(self, timeout=0.001, concurrency=1, max_retries=0, top_logprobs=1, serve_timeout=1)
 
     @property

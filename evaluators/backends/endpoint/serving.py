@@ -27,7 +27,7 @@ from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends.endpoint import guardian as guard
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.completion import About, ModelList, parse
-from eyechart.evaluators.backends.endpoint.options import EndpointOptions, read_key
+from eyechart.evaluators.backends.endpoint.options import SECRET_OPTION, EndpointOptions, read_key
 from eyechart.evaluators.requests.keys import files_digest
 from eyechart.evaluators.requests.secrets import redact
 
@@ -46,14 +46,6 @@ _ABOUT = ("/version", "/get_server_info", "/props")
 _SET_BY_PRESETS = ("--host", "--port", "--model", "--model-path", "-m")
 # The variables from which vLLM and llama.cpp read the key that they require.
 _KEYS = ("VLLM_API_KEY", "LLAMA_API_KEY")
-_SECRET = re.compile(
-    # An option, which argparse also takes abbreviated; a variable or a field of JSON, but no token such as <s>; a URL.
-    r"(?<!\S)--?(?:[\w.-]*{words}|api?[-_]?k?e?|hf[-_]to?k?e?|hft|ssl[-_]keyfile[-_]p\w*)(?![\w-])"
-    r"|(?<![\w.-])\w*{words}(?=\s*[=:](?!\s*<))|://[^\s/]+@".replace(
-        "{words}", "(?:keys?|token|secrets?|passw(?:or)?ds?|authorization)"
-    ),
-    re.IGNORECASE,
-)
 _NOTE = ".eyechart-server-"
 """Prefix of the hidden folders whose names are the markers of servers."""
 _CONFIGURATIONS = ("config.json", "adapter_config.json", "tokenizer_config.json")
@@ -201,7 +193,7 @@ def _write_log(output: IO[bytes], log: IO[bytes]) -> None:
 def _parse(command: str) -> list[str]:
     """The words of a command, with the program's path."""
     # Without the quotes and backslashes of shells.
-    if secret := _SECRET.search(re.sub(r"['\"\\]", "", command)):
+    if secret := SECRET_OPTION.search(re.sub(r"['\"\\]", "", command)):
         raise UsageError(
             f"--serve contains {redact(secret[0])}, but what it contains is written to results and shown to other "
             "users of this machine; leave it out. The server gets your environment variables, such as HF_TOKEN, and "
