@@ -16,7 +16,6 @@ import typer
 from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.datasets_scripts.common.whole import writing
 from eyechart.evaluators.requests.values import brief
-from eyechart.evaluators.results.finished_runs import is_served_name
 from eyechart.evaluators.runs.console import console, print_line
 
 if TYPE_CHECKING:
@@ -135,6 +134,8 @@ def check_server(
 
 def warn_of_names(server: str, names: Sequence[str], *expected: str) -> None:
     """Say so if a server lists models, but none that is expected."""
+    from eyechart.evaluators.results.finished_runs import is_served_name
+
     if names and not any(is_served_name(model, name) for model in expected for name in names):
         listed = brief(names[0]) if len(names) == 1 else f"{len(names):,} others, such as {brief(names[0])}"
         text = f"warning: {server} lists {listed}, but not {brief(expected[0])}; another model may answer"

@@ -17,7 +17,7 @@ from eyechart.evaluators.report.reported_task import reported_tasks
 from eyechart.evaluators.report.samples import Samples
 from eyechart.evaluators.report.tables import tables_of
 from eyechart.evaluators.results.finished_runs import read_runs
-from eyechart.evaluators.results.results_file import collect, read_results
+from eyechart.evaluators.results.results_file import collect
 from eyechart.evaluators.tasks import get_task
 
 EDITS = 400
@@ -78,7 +78,7 @@ def test_each_is_refused_or_gives_a_page(results, tmp_path):
         text, way = edit(results, rng)
         (tmp_path / "results.json").write_text(text)
         try:
-            read_results(tmp_path)
+            read_runs([tmp_path])
         except BadResultsError:
             refused += 1
             continue
