@@ -14,12 +14,15 @@ from tests.faults.fault import fault, rows
 
 # Starts a server that never answers, as `eyechart run --serve` does.
 _RUN = """
-import sys
+import signal, sys
 from pathlib import Path
 from eyechart.evaluators.backends.endpoint import serving
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.commands.run import _stopped_at_end
 
+# Whoever started the tests may ignore them.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 folder = Path(sys.argv[1])
 serving._STOP_TIMEOUT = float(sys.argv[3])
 server = serving.Server(f"{sys.executable} {folder}/server.py {sys.argv[2]} {{model}} {{port}}", "m", folder / "log")
