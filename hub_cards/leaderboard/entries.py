@@ -78,9 +78,10 @@ class Entry:
 
     def sources_of(self, result: TaskResult) -> list[TaskResult]:
         """The results whose settings describe the model: the result, or those that an average is based on."""
+        if result.dataset != AVERAGE:
+            return [result]
         same = [other for other in self.run.results.tasks if (other.task, other.split) == (result.task, result.split)]
-        same = [other for other in same if name_key(other.model) == name_key(result.model)]
-        return same if result.dataset == AVERAGE else [result]
+        return [other for other in same if name_key(other.model) == name_key(result.model)]
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ def read_bounded(folder: Path, root: Path) -> Entry:
     try:
         reader.stdin.write(json.dumps([str(folder.absolute()), str(root.absolute())]).encode() + b"\n")
         reader.stdin.flush()
+        # Written by `serve`, which is this program; an entry gives values and no pickle.
         entry = pickle.load(reader.stdout)
     # Also if the memory of this process is full.
     except Exception as error:

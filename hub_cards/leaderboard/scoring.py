@@ -93,13 +93,17 @@ class Release:
     loaded: LoadedData
 
     @cached_property
+    def ids(self) -> set[str]:
+        """The ids of its rows."""
+        return {str(row["id"]) for row in undecoded_rows(self.loaded.dataset)}
+
+    @cached_property
     def digest(self) -> str:
         """The beginning of the SHA-256 of its annotations."""
-        rows = undecoded_rows(self.loaded.dataset)
-        texts = ({name: value for name, value in row.items() if not name.startswith("image")} for row in rows)
         content = hashlib.sha256()
-        for row in texts:
-            content.update(json.dumps(row, sort_keys=True, default=str).encode())
+        for row in undecoded_rows(self.loaded.dataset):
+            annotations = {name: value for name, value in row.items() if not name.startswith("image")}
+            content.update(json.dumps(annotations, sort_keys=True, default=str).encode())
         return content.hexdigest()[:12]
 
 
@@ -161,8 +165,7 @@ def score_on(release: Release, board: Board, result: TaskResult, answers: Answer
     if len(answers) > (most := _MOST_PASSES * len(release.loaded.dataset)):
         raise DataError(f"{len(answers):,} predictions; at most {most:,} answer the items of the release")
     replies = Replies(result.model, answers)
-    known = {str(row["id"]) for row in undecoded_rows(release.loaded.dataset)}
-    if foreign := sorted(replies.ids - known):
+    if foreign := sorted(replies.ids - release.ids):
         raise DataError(f"{len(foreign):,} items of the predictions are not in the release; first: {brief(foreign[0])}")
     given, protocol = result.settings, board.task.protocol
     settings = {name: given[name] for name in _TAKEN if hasattr(protocol, name) and given.get(name) is not None}

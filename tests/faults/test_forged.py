@@ -36,19 +36,13 @@ NAMED = "a model card is refused; the reason names the value and the recomputed 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> OwnBoard:
     """A board with a release of sixty questions, and two models."""
-    own = OwnBoard(tmp_path_factory.mktemp("own"))
-    own.enter("good", 0.9)
-    own.enter("poor", 0.4)
-    shutil.copytree(own.entries, own.folder / "copies")
-    return own
+    return OwnBoard.with_two_models(tmp_path_factory.mktemp("own"))
 
 
 @pytest.fixture
 def own(made: OwnBoard) -> OwnBoard:
     """The same, as at first."""
-    for folder in (made.entries, made.space):
-        shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(made.folder / "copies", made.entries)
+    made.as_entered()
     return made
 
 

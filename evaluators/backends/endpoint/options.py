@@ -26,12 +26,19 @@ _SECRET = (
     r"(?:keys?|(?<!pad.)(?<!eos.)(?<!bos.)(?<!stop.)(?<!special.)token|secrets?|passphrase|passw(?:or)?ds?|pwd|credentials"
     "|authorization|basic-auth|x-auth|bearer)"
 )
-SECRET_OPTION = re.compile(
+_SECRET_OPTION = re.compile(
     # An option, which argparse also takes abbreviated; a variable or a field of JSON, but no token such as <s>; a URL.
     rf"(?<!\S)--?(?:[\w.-]*{_SECRET}|api?[-_]?k?e?|hf[-_]to?k?e?|hft|ssl[-_]keyfile[-_]p\w*)(?:-value)?(?![\w-])"
     rf"|(?<![\w.-])\w*{_SECRET}(?=\s*[=:](?!\s*<))|://[^\s/]+@|[?&]sig=|(?<![\w-])(?:hf_|sk-)\w{{8}}",
     re.IGNORECASE,
 )
+
+
+def find_secret(text: str) -> str:
+    """The first option, field or address in a command or in JSON that contains a secret; "" if there is none."""
+    # Without the quotes and backslashes of shells and JSON.
+    match = _SECRET_OPTION.search(re.sub(r"['\"\\]", "", text))
+    return match[0] if match else ""
 
 
 def read_key(variable: str = "OPENAI_API_KEY") -> str:
@@ -82,7 +89,7 @@ class EndpointOptions:
         sampling = {} if self.chat.sampling is None else self.chat.sampling.fields("", 1)
         if taken := sorted({*_FIELDS_SET.split(), *sampling} & self.extra_body.keys()):
             raise UsageError(f"extra_body contains {', '.join(taken)}, which eyechart sets itself; leave it out.")
-        if SECRET_OPTION.search(re.sub(r"['\"\\]", "", json.dumps(dict(self.extra_body)))):
+        if find_secret(json.dumps(dict(self.extra_body))):
             raise UsageError(
                 "extra_body contains a secret, but it is written to results; OPENAI_API_KEY can have the key."
             )

@@ -27,7 +27,7 @@ from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends.endpoint import guardian as guard
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.completion import About, ModelList, parse
-from eyechart.evaluators.backends.endpoint.options import SECRET_OPTION, EndpointOptions, read_key
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions, find_secret, read_key
 from eyechart.evaluators.requests.keys import files_digest
 from eyechart.evaluators.requests.secrets import redact
 
@@ -192,10 +192,9 @@ def _write_log(output: IO[bytes], log: IO[bytes]) -> None:
 
 def _parse(command: str) -> list[str]:
     """The words of a command, with the program's path."""
-    # Without the quotes and backslashes of shells.
-    if secret := SECRET_OPTION.search(re.sub(r"['\"\\]", "", command)):
+    if secret := find_secret(command):
         raise UsageError(
-            f"--serve contains {redact(secret[0])}, but what it contains is written to results and shown to other "
+            f"--serve contains {redact(secret)}, but what it contains is written to results and shown to other "
             "users of this machine; leave it out. The server gets your environment variables, such as HF_TOKEN, and "
             "vLLM and llama.cpp require the key in OPENAI_API_KEY, with which eyechart asks them"
         )

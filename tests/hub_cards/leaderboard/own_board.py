@@ -3,6 +3,7 @@
 import datetime
 import json
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,6 +79,22 @@ class OwnBoard:
         if about:
             (folder / "entry.json").write_text(json.dumps(about))
         return folder
+
+    @classmethod
+    def with_two_models(cls, folder: Path) -> "OwnBoard":
+        """A board with the entries "good" and "poor", and copies of these."""
+        own = cls(folder)
+        own.enter("good", 0.9)
+        own.enter("poor", 0.4)
+        shutil.copytree(own.entries, own.folder / "copies")
+        return own
+
+    def as_entered(self) -> Path:
+        """Both entries as they were entered, and no Space; gives the folder of the second one."""
+        for folder in (self.entries, self.space):
+            shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(self.folder / "copies", self.entries)
+        return self.entries / "poor"
 
     def stated(self, folder: Path, **scores: Any) -> None:
         """Change the scores that an entry states."""

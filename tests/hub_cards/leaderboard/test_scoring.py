@@ -1,7 +1,6 @@
 """A board scores the replies of an entry on the release, and takes nothing else from it."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -33,18 +32,7 @@ TAKEN = ("task", "dataset", "split", "id", "pass", "repeat", *REPLY)
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> OwnBoard:
     """A board with two entries, and copies of these."""
-    own = OwnBoard(tmp_path_factory.mktemp("own"))
-    own.enter("good", 0.9)
-    own.enter("poor", 0.4)
-    shutil.copytree(own.entries, own.folder / "copies")
-    return own
-
-
-def as_entered(own: OwnBoard) -> Path:
-    """The folder of the second entry, both as they were entered."""
-    shutil.rmtree(own.entries)
-    shutil.copytree(own.folder / "copies", own.entries)
-    return own.entries / "poor"
+    return OwnBoard.with_two_models(tmp_path_factory.mktemp("own"))
 
 
 @pytest.mark.slow
@@ -71,7 +59,7 @@ def test_the_replies_of_a_run_score_on_its_release_what_the_run_says(tmp_path: P
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_nothing_but_the_replies_changes_a_row(own: OwnBoard, data: st.DataObject) -> None:
-    file = as_entered(own) / PREDICTIONS_FILE
+    file = own.as_entered() / PREDICTIONS_FILE
     own.build()
     before, table = own.rows(), parquet.read_table(file)
     others = st.sampled_from([name for name in table.column_names if name not in TAKEN])
@@ -95,7 +83,7 @@ def test_a_reply_changes_its_own_item_alone(own: OwnBoard, number: int, text: st
         (row,) = [row for row in own.build().accepted if row.entry.source == "poor"]
         return row.result.items
 
-    folder = as_entered(own)
+    folder = own.as_entered()
     asked = parquet.read_table(folder / PREDICTIONS_FILE, columns=["id"])["id"][number].as_py()
     before = items()
     change_rows(folder, lambda rows: rows[number].update(text=text))
