@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -71,7 +71,8 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
 
     A script finds its annotations (`_annotations`), reads a file into raw rows (`_read`) and turns one raw row into one
     example (`_example`). All rows are parsed in the main process: errors are raised before anything is written, and
-    `num_proc` shards plain lists. Images stay paths or encoded bytes; no image is decoded here.
+    `num_proc` shards plain lists (of own data, the rows are parsed again when they are written). Images stay paths or
+    encoded bytes; no image is decoded here.
     """
 
     BUILDER_CONFIG_CLASS = BenchmarkConfig
@@ -91,7 +92,7 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
         """Find the annotations of every split that the user's copy of the release has."""
 
     @abstractmethod
-    def _read(self, path: str) -> list[Row]:
+    def _read(self, path: str) -> Iterable[Row]:
         """Read an annotation file into numbered raw rows."""
 
     @abstractmethod
@@ -121,7 +122,7 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
             skip_missing=self.config.skip_missing, skip_bad=self.config.skip_bad, log=dl_manager.is_streaming
         )
         annotations = self._wanted(self._annotations(dl_manager))
-        rows = {annotation.split: self._parse(annotation, left_out) for annotation in annotations}
+        rows = {annotation.split: self._checked(annotation, left_out) for annotation in annotations}
         folders = sorted({folder for annotation in annotations for folder in annotation.image_folders})
         hint = "The images are part of this file; if it is incomplete, download it again"
         if folders:
@@ -129,12 +130,12 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
             hint = f"Searched: {', '.join(folders)}\nPut the files {where}"
         left_out.check_missing(hint, annotations[0].files[0])
         for annotation in annotations:
-            if not rows[annotation.split]:
+            if not rows[annotation.split][0]:
                 reason = f"no row of split {annotation.split!r} can be loaded{left_out.summary(annotation.split)}"
                 raise BadAnnotationError(reason, path=annotation.files[0])
         if not dl_manager.is_streaming:
             left_out.save(self._output_dir)
-        return [datasets.SplitGenerator(name=split, gen_kwargs={"rows": part}) for split, part in rows.items()]
+        return [datasets.SplitGenerator(name=split, gen_kwargs={"rows": part}) for split, (_, part) in rows.items()]
 
     def _wanted(self, annotations: list[Annotation]) -> list[Annotation]:
         present = [annotation.split for annotation in annotations]
@@ -146,7 +147,7 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
                 )
         return [a for a in annotations if not self.config.only_splits or a.split in self.config.only_splits]
 
-    def _generate_examples(self, rows: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _generate_examples(self, rows: Iterable[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
         for row in rows:
             images = row[self._image_column]
             loaded = [load_image(image) for image in images] if isinstance(images, list) else load_image(images)
@@ -187,8 +188,15 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
     def _unpacked_folder(self) -> str:
         return os.path.join(self._cache_downloaded_dir, datasets.config.EXTRACTED_DATASETS_DIR)
 
+    def _checked(self, annotation: Annotation, left_out: LeftOut) -> tuple[int, Iterable[dict[str, Any]]]:
+        """The number of examples of a split, all of which were checked, and the examples."""
+        rows = self._parse(annotation, left_out)
+        return len(rows), rows
+
     def _parse(self, annotation: Annotation, left_out: LeftOut) -> list[dict[str, Any]]:
-        examples: dict[str, dict[str, Any]] = {}
+        return list(self._iterate(annotation, left_out))
+
+    def _iterate(self, annotation: Annotation, left_out: LeftOut) -> Iterator[dict[str, Any]]:
         places: dict[str, int] = {}
         for path, number, raw in self._rows(annotation):
             try:
@@ -198,7 +206,7 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
                 if example is None:
                     continue
                 _check_texts(example, path, number)
-                if example["id"] in examples:
+                if example["id"] in places:
                     reason = f"duplicate id {example['id']!r}: row {places[example['id']]} has the same id"
                     raise BadAnnotationError(reason, path=path, row=number)
                 missing = self._find_images(example, annotation, path, number)
@@ -208,8 +216,8 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
             if missing is not None:
                 left_out.missing(example["id"], missing, annotation.split)
             else:
-                examples[example["id"]], places[example["id"]] = example, number
-        return list(examples.values())
+                places[example["id"]] = number
+                yield example
 
     def _rows(self, annotation: Annotation) -> Iterator[tuple[str, int, dict[str, Any]]]:
         """All raw rows of a split, each with its file and number."""

@@ -18,7 +18,7 @@ import datasets
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, UsageError, missing_column, unknown_name
 from eyechart.datasets_scripts.common.fingerprint import source_fingerprint
 from eyechart.datasets_scripts.own_data.rows import KINDS, NUMBERED, Kind, OwnData
-from eyechart.datasets_scripts.own_data.sources import OwnSource, check_image_folder, open_source
+from eyechart.datasets_scripts.own_data.sources import BATCH, OwnSource, check_image_folder, open_source
 from eyechart.datasets_scripts.own_data.winners import QUALITIES, WINNER, has_winners
 
 
@@ -97,6 +97,8 @@ def load_own(
         config_name="default",
         hash=source_fingerprint(*sorted(Path(__file__).parent.glob("*.py"))),
         cache_dir=cache,
+        # The library's batches for columns of images are small, and each takes memory.
+        writer_batch_size=BATCH if images == "skip" else None,
         path=path,
         fingerprint=source.fingerprint,
         kind=kind,
@@ -111,7 +113,10 @@ def load_own(
     )
     builder.source = source
     builder.download_and_prepare()
-    return builder.as_dataset(split=source.split)
+    # A dataset is in memory, too, as a file that is mapped.
+    split = source.split
+    del source, builder.source
+    return builder.as_dataset(split=split)
 
 
 def _split_bases(

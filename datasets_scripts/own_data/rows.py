@@ -1,6 +1,6 @@
 """Conversion of a source's rows to the documented columns."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -15,6 +15,7 @@ from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.files.base64_images import base64_problem, decode_base64, is_base64
 from eyechart.datasets_scripts.common.files.image_cells import ImageCell
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, clean_text, number_field, text_field
+from eyechart.datasets_scripts.common.left_out import LeftOut
 from eyechart.datasets_scripts.common.pairs.columns import pair_features
 from eyechart.datasets_scripts.common.quality.database import quality_features
 from eyechart.datasets_scripts.own_data.choices import AnswerForm, find_answer_form, read_answer, read_options
@@ -84,7 +85,7 @@ class _Base64Text(ImageCell):
 
 
 class OwnData(BenchmarkBuilder):
-    """Converts the rows of a source to the documented columns."""
+    """Converts the rows of a source to the documented columns; reads it several times instead of keeping it."""
 
     BUILDER_CONFIG_CLASS = OwnDataConfig
     BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [OwnDataConfig(name="default")]
@@ -105,27 +106,30 @@ class OwnData(BenchmarkBuilder):
         folders = self.source.folders if self.config.image_dir is None else (self.config.image_dir,)
         return [Annotation(self.config.split, (self.config.path,), folders)]
 
-    def _read(self, path: str) -> list[Row]:
-        return self._all_rows
+    def _checked(self, annotation: Annotation, left_out: LeftOut) -> tuple[int, Iterator[dict[str, Any]]]:
+        count = sum(1 for _ in self._iterate(annotation, left_out))
+        again = LeftOut(skip_missing=True, skip_bad=True, log=False)
+        return count, self._iterate(annotation, again)
 
-    @cached_property
-    def _all_rows(self) -> list[Row]:
+    def _read(self, path: str) -> Iterator[Row]:
         images = [name for role in _IMAGES for name in self.config.used.get(role, ())]
         further = [name for names in self.config.used.values() for name in names if name not in images]
-        rows = self.source.read(images, further)
-        return [(number, raw | {"_row": row}) for row, (number, raw) in enumerate(rows, 1)]
+        for row, (number, raw) in enumerate(self.source.read(images, further), 1):
+            yield number, raw | {"_row": row}
 
-    def _good_rows(self) -> list[dict[str, Any]]:
-        return [raw for _, raw in self._all_rows if ROW_ERROR not in raw]
+    def _good_rows(self) -> Iterator[dict[str, Any]]:
+        return (raw for _, raw in self._read(self.config.path) if ROW_ERROR not in raw)
+
+    @cached_property
+    def _value_features(self) -> dict[str, Any]:
+        documented, special = self._kind.features(), ("options", *NUMBERED)
+        return {name: documented[name] for name in self.config.used if name in documented and name not in special}
 
     def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any]:
-        features = self.info.features
-        names = [
-            name for name in self.config.used if name in self._kind.features() and name not in ("options", *NUMBERED)
-        ]
         example: dict[str, Any] = {"id": str(raw["_row"])}
         try:
-            example |= {name: self._value(name, features[name], raw, path, number) for name in names}
+            for name, feature in self._value_features.items():
+                example[name] = self._value(name, feature, raw, path, number)
             for name, column in self.config.groups.items():
                 example[name] = "" if raw.get(column) is None else str(raw[column])
         except ValueError as error:
@@ -205,9 +209,14 @@ class OwnData(BenchmarkBuilder):
     def _images_by_index(self) -> dict[str, ImageCell]:
         """Images by the `index` of their row, which other rows may name (VLMEvalKit's tables)."""
         column = next((names[0] for role in _IMAGES if len(names := self.config.used.get(role, ())) == 1), None)
-        rows = self._good_rows() if "index" in self.source.columns else []
-        found = {clean_text(str(raw.get("index"))): raw.get(column or "") for raw in rows}
-        return {index: cell for index, cell in found.items() if isinstance(cell, ImageCell)}
+        found: dict[str, ImageCell] = {}
+        for raw in self._good_rows() if "index" in self.source.columns else ():
+            index, cell = clean_text(str(raw.get("index"))), raw.get(column or "")
+            if isinstance(cell, ImageCell):
+                found[index] = cell
+            else:
+                found.pop(index, None)
+        return found
 
     @cached_property
     def _answer_form(self) -> AnswerForm:

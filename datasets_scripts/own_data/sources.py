@@ -2,7 +2,7 @@
 
 import datetime
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,14 +13,16 @@ from huggingface_hub import constants
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError, unknown_name
 from eyechart.datasets_scripts.common.files.image_cells import ImageCell
-from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, read_jsonl_rows
-from eyechart.datasets_scripts.common.files.tsv import read_tsv_header, read_tsv_rows
+from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, iterate_jsonl_rows
+from eyechart.datasets_scripts.common.files.tsv import iterate_tsv_rows, read_tsv_header
 from eyechart.datasets_scripts.common.fingerprint import files_fingerprint
 from eyechart.datasets_scripts.common.prepared import load_prepared
 
 FILES = (".tsv", ".csv", ".jsonl", ".parquet")
 """Suffixes of the files that are read."""
 _DELIMITERS = {".tsv": b"\t", ".csv": b","}
+BATCH = 1000
+"""Rows of a dataset that are in memory at once."""
 _SCALARS = (str, int, float, datetime.date, datetime.time, type(None))
 
 
@@ -38,8 +40,8 @@ class OwnSource:
     """The folder that contains the images, and to which their paths are relative."""
     fingerprint: str
     """Changes with the data."""
-    read: Callable[[Collection[str], Collection[str]], list[Row]]
-    """Reads the rows; takes the image columns and the other columns to read."""
+    read: Callable[[Collection[str], Collection[str]], Iterator[Row]]
+    """Reads the rows one by one; takes the image columns and the other columns to read."""
     unread: str = ""
     """The first row that could not be read, for errors about missing columns."""
 
@@ -92,25 +94,30 @@ def check_image_folder(folder: str | None) -> None:
 def _open_table(path: str, split: str, delimiter: bytes) -> OwnSource:
     columns = tuple(read_tsv_header(path, delimiter))
 
-    def read(image_columns: Collection[str], _: Collection[str]) -> list[Row]:
-        return read_tsv_rows(path, (), image_columns, delimiter=delimiter)
+    def read(image_columns: Collection[str], _: Collection[str]) -> Iterator[Row]:
+        return iterate_tsv_rows(path, (), image_columns, delimiter=delimiter)
 
     return OwnSource(columns, columns, split, (os.path.dirname(path),), files_fingerprint([path]), read)
 
 
 def _open_json_lines(path: str, split: str) -> OwnSource:
-    rows = read_jsonl_rows(path)
-    if not rows:
+    columns: dict[str, None] = {}
+    nested, broken, number = {ROW_ERROR}, "", 0
+    for number, raw in iterate_jsonl_rows(path):
+        columns |= dict.fromkeys(raw)
+        nested |= {name for name, value in raw.items() if not isinstance(value, _SCALARS)}
+        if ROW_ERROR in raw and not broken:
+            broken = f"; row {number}: {raw[ROW_ERROR]}"
+    if not number:
         raise BadAnnotationError("the file is empty; expected JSON Lines, one object per line", path=path)
     with open(path, encoding="utf-8-sig") as file:
         if file.read(1) == "[":
             reason = "the file is a JSON list; expected JSON Lines: one object per line, without commas between them"
             raise BadAnnotationError(reason, path=path)
-    columns = tuple(dict.fromkeys(name for _, raw in rows for name in raw if name != ROW_ERROR))
-    groups = tuple(name for name in columns if all(isinstance(raw.get(name), _SCALARS) for _, raw in rows))
-    broken = [f"; row {number}: {raw[ROW_ERROR]}" for number, raw in rows if ROW_ERROR in raw]
+    columns.pop(ROW_ERROR, None)
+    groups = tuple(name for name in columns if name not in nested)
     folders, fingerprint = (os.path.dirname(path),), files_fingerprint([path])
-    return OwnSource(columns, groups, split, folders, fingerprint, lambda *_: rows, "".join(broken[:1]))
+    return OwnSource(tuple(columns), groups, split, folders, fingerprint, lambda *_: iterate_jsonl_rows(path), broken)
 
 
 def _load(path: str, config: str | None, split: str | None, cache_dir: str | None) -> tuple[datasets.Dataset, str]:
@@ -150,17 +157,19 @@ def _of_dataset(dataset: datasets.Dataset, split: str, path: str) -> OwnSource:
     features = dataset.features
     groups = tuple(name for name, feature in features.items() if _is_scalar(feature))
 
-    def read(image_columns: Collection[str], further: Collection[str]) -> list[Row]:
+    def read(image_columns: Collection[str], further: Collection[str]) -> Iterator[Row]:
         plain = [name for name in dataset.column_names if name not in image_columns and name in (*groups, *further)]
-        rows = dataset.select_columns(plain).to_list() if plain else [{} for _ in range(len(dataset))]
-        for name, feature in features.items():
-            if isinstance(feature, datasets.ClassLabel) and name in plain:
-                for row in rows:
-                    row[name] = None if row[name] is None else feature.int2str(row[name])
-        for name in image_columns:
-            for row, cell in zip(rows, _image_cells(dataset, name), strict=True):
-                row[name] = cell
-        return list(enumerate(rows, 1))
+        for start in range(0, len(dataset), BATCH):
+            part = dataset.select(range(start, min(start + BATCH, len(dataset))))
+            rows = part.select_columns(plain).to_list() if plain else [{} for _ in range(len(part))]
+            for name, feature in features.items():
+                if isinstance(feature, datasets.ClassLabel) and name in plain:
+                    for row in rows:
+                        row[name] = None if row[name] is None else feature.int2str(row[name])
+            for name in image_columns:
+                for row, cell in zip(rows, _image_cells(part, name), strict=True):
+                    row[name] = cell
+            yield from enumerate(rows, start + 1)
 
     in_cache = os.path.join(constants.HF_HUB_CACHE, f"datasets--{path.replace('/', '--')}")
     folder = path if os.path.isdir(path) else os.path.dirname(path) if os.path.isfile(path) else in_cache

@@ -6,8 +6,9 @@ import json
 import math
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TextIO
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, missing_column
 from eyechart.datasets_scripts.common.paths import open_regular
@@ -67,6 +68,11 @@ def read_json_object(path: str) -> dict[str, Any]:
 
 
 def read_jsonl_rows(path: str) -> list[Row]:
+    """As `iterate_jsonl_rows`, all rows at once."""
+    return list(iterate_jsonl_rows(path))
+
+
+def iterate_jsonl_rows(path: str) -> Iterator[Row]:
     """Read JSON Lines, one object per line; a row's number is its line number.
 
     Lines that are not objects, and objects with a duplicate key, become a `ROW_ERROR`.
@@ -75,8 +81,15 @@ def read_jsonl_rows(path: str) -> list[Row]:
         MissingFileError: The file is missing.
         BadAnnotationError: Not UTF-8.
     """
-    lines = enumerate(_read_text(path).split("\n"), 1)
-    return [(number, _line_object(line)) for number, line in lines if line.strip()]
+    try:
+        with _opened(path) as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    yield number, _line_object(line.removesuffix("\n"))
+    except UnicodeDecodeError:
+        # Its position is that in the part that was read last, not that in the file.
+        _read_text(path)
+        raise
 
 
 def first_csv_fields(path: str, delimiter: str = ",") -> list[str]:
@@ -209,12 +222,19 @@ def code_field(row: Mapping[str, Any], name: str, table: Sequence[str], *, path:
 
 def _read_text(path: str) -> str:
     try:
-        with io.TextIOWrapper(open_regular(path), encoding="utf-8-sig", newline="") as file:
+        with _opened(path) as file:
             return file.read()
-    except FileNotFoundError as error:
-        raise MissingFileError("the annotation file is missing", path=path) from error
     except UnicodeDecodeError as error:
         raise BadAnnotationError(f"not UTF-8 text: {error}", path=path) from error
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[TextIO]:
+    try:
+        with io.TextIOWrapper(open_regular(path), encoding="utf-8-sig", newline="\n") as file:
+            yield file
+    except FileNotFoundError as error:
+        raise MissingFileError("the annotation file is missing", path=path) from error
     except OSError as error:
         raise BadAnnotationError(f"cannot be read: {error.strerror or error}", path=path) from error
 

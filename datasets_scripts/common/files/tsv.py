@@ -32,13 +32,20 @@ def read_tsv_header(path: str, delimiter: bytes = b"\t") -> list[str]:
 
 
 def read_tsv_rows(
+    path: str, required: Sequence[str], image_columns: Collection[str] = ("image",), *, images: bool = True
+) -> list[Row]:
+    """As `iterate_tsv_rows`, all rows of a tab-separated table at once."""
+    return list(iterate_tsv_rows(path, required, image_columns, images=images))
+
+
+def iterate_tsv_rows(
     path: str,
     required: Sequence[str],
-    image_columns: Collection[str] = ("image",),
+    image_columns: Collection[str],
     *,
     images: bool = True,
     delimiter: bytes = b"\t",
-) -> list[Row]:
+) -> Iterator[Row]:
     """Read a separated table with a header; a row's number is that of its last line (the header is line 1).
 
     Texts are returned unchanged. In the image columns, a base64 cell is returned as a `Base64Cell`, so that no image is
@@ -58,7 +65,8 @@ def read_tsv_rows(
     with _opened(path) as file:
         records = _records(file, path, delimiter)
         header = _header(path, next(records, (1, []))[1], [*required, *(image_columns if images else [])])
-        return [(number, _row(path, header, fields, image_columns, images)) for number, fields in records]
+        for number, fields in records:
+            yield number, _row(path, header, fields, image_columns, images)
 
 
 @contextmanager

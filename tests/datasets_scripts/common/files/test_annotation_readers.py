@@ -10,6 +10,7 @@ from eyechart.datasets_scripts.common.files.readers import (
     read_csv_rows,
     read_json_object,
     read_json_rows,
+    read_jsonl_rows,
     text_field,
 )
 
@@ -56,3 +57,9 @@ def test_text_fields() -> None:
 
 def test_json_objects(tmp_path: Path) -> None:
     assert read_json_object(write(tmp_path, '{"a": [{"b": 1}], "c": []}')) == {"a": [{"b": 1}], "c": []}
+
+
+def test_a_byte_that_is_not_utf8_is_located_in_the_whole_file(tmp_path: Path) -> None:
+    path = write(tmp_path, b'{"a": 12}\n' * 10_000 + b"\xff")
+    with pytest.raises(BadAnnotationError, match="in position 100000: invalid start byte"):
+        read_jsonl_rows(path)
