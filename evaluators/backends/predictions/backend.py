@@ -38,19 +38,19 @@ class PredictionsFileBackend(Backend):
         self._path = Path(path)
         self.name = name or self._path.stem
         self._format, self._predictions = read_predictions(self._path)
-        self._items = group_items(self._predictions, self._path)
+        self._items, self._passes = group_items(self._predictions, self._path)
         self._has_scores = any(prediction.score is not None for prediction in self._predictions)
         if lower_is_better and not self._has_scores:
             raise UsageError(f"lower_is_better=True needs scores, but {self._path} has none; leave it out")
         self._sign = -1 if lower_is_better else 1
         # By row, the dataset for which it was used; shared by all backends that `for_data` makes.
-        self._dataset_of: dict[int, str] = {}
+        self._dataset_of = [""] * (1 + self._predictions[-1].row)
         self._bind("")
 
     def _bind(self, dataset: str) -> None:
         self._dataset = dataset
         self._matcher = Matcher(self._items, self._path, has_our_ids=self._format is OWN)
-        self._used: set[int] = set()
+        self._is_used = bytearray(len(self._dataset_of))
 
     @property
     def config(self) -> str | None:
@@ -82,14 +82,14 @@ class PredictionsFileBackend(Backend):
 
     def settings(self) -> dict[str, Any]:
         """The file, its format, how its rows were matched to items, and how many rows were not used."""
-        distinct = sum(len(item.passes) for item in self._items)
+        distinct = len(self._items) + sum(len(passes) - 1 for passes in self._passes.values())
         settings = {
             "backend": FROM_FILE,
             "name": self.name,
             "file": self._path.name,
             "format": self._format.name,
             "predictions": len(self._predictions),
-            "predictions_unused": distinct - len(self._used),
+            "predictions_unused": distinct - sum(self._is_used),
             "matched_by": {way: count for way, count in self._matcher.ways.items() if count},
         }
         if distinct < len(self._predictions):
@@ -106,16 +106,17 @@ class PredictionsFileBackend(Backend):
     def _look_up(self, request: Request) -> Response:
         """The response to a request; raises a DataError if there is none."""
         item = self._matcher.matched.get(request.id)
-        prediction = item.passes.get(request.pass_name) if item else None
+        passes = self._passes.get(item.id, {item.pass_name: item}) if item else {}
+        prediction = passes.get(request.pass_name)
         if prediction is None:
             if request.image_ids and self._has_scores:
                 return self._compare(request)
             if item is None and request.id in self._matcher.errors:
                 raise self._matcher.errors[request.id]
-            hint = f"; passes in the file: {', '.join(item.passes)}" if item else self._matcher.hint
+            hint = f"; passes in the file: {', '.join(passes)}" if item else self._matcher.hint
             reason = f"no prediction for id '{request.id}', pass '{request.pass_name}'{hint}"
             raise MissingPredictionError(reason, path=self._path)
-        self._used.add(prediction.row)
+        self._is_used[prediction.row] = True
         if prediction.problem:
             raise MissingPredictionError(f"no reply: {prediction.problem}", path=self._path, row=prediction.row)
         try:
@@ -125,7 +126,7 @@ class PredictionsFileBackend(Backend):
 
     def _respond(self, request: Request, prediction: Prediction) -> Response:
         """The response with a prediction; raises ValueError if the prediction is not of the right kind."""
-        dataset = self._dataset_of.setdefault(prediction.row, self._dataset)
+        dataset = self._dataset_of[prediction.row] = self._dataset_of[prediction.row] or self._dataset
         if dataset != self._dataset:
             raise ValueError(
                 f"this row was used for {dataset}, but {self._dataset} also has an item '{request.id}'. Write a "
@@ -154,10 +155,10 @@ class PredictionsFileBackend(Backend):
         scores = []
         for image in request.image_ids:
             item = self._matcher.matched.get(image)
-            if item is None or item.first.score is None:
+            if item is None or item.score is None:
                 raise MissingPredictionError(f"no score for image '{image}'", path=self._path)
-            self._used.add(item.first.row)
-            scores.append(self._sign * item.first.score)
+            self._is_used[item.row] = True
+            scores.append(self._sign * item.score)
         first, second = scores
         text = "The first image." if first > second else "The second image."
         text = text if first != second else "Both images have the same score."

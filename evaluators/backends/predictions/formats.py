@@ -1,14 +1,14 @@
 """The formats of predictions files, recognized by suffix and columns, in one table: `FORMATS`."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
-from itertools import takewhile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, make_dataclass
+from functools import cache, partial
+from itertools import chain, islice, takewhile
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
 
 from eyechart.datasets_scripts.common.choice.aesthetics import PARTS
 from eyechart.datasets_scripts.common.choice.rotations import STRIDE
@@ -60,14 +60,13 @@ _Text = Annotated[str, AfterValidator(text_of)]
 _Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class Prediction(BaseModel):
+class Prediction:
     """One row of a predictions file; the fields up to `finish_reason` are the keys of eyechart's own format."""
 
-    model_config = ConfigDict(strict=True, frozen=True, populate_by_name=True)
-
+    __slots__: tuple[str, ...] = ()
     id: Annotated[_Text, Field(min_length=1), BeforeValidator(lambda id: str(id) if type(id) is int else id)]
     """The tool's id of the item, which all passes over the item share."""
-    pass_name: Annotated[_Text, Field(min_length=1)] = Field(default=MAIN, validation_alias="pass")
+    pass_name: Annotated[_Text, Field(min_length=1, validation_alias="pass")] = MAIN
     """As `Request.pass_name`."""
     text: _Text | None = None
     """The reply; "" if it is empty. None if the file has logits or scores."""
@@ -90,6 +89,19 @@ class Prediction(BaseModel):
     """The tool's number of the item, in the order of the tool's data; None if the tool has no numbers."""
     problem: str = ""
     """Why there is no reply that can be used; "" if there is one."""
+
+
+_prediction_type = cache(partial(make_dataclass, "Prediction", bases=(Prediction,), eq=False, slots=True))
+
+
+def _prediction(fields: Fields) -> Prediction:
+    """A row, which has slots for its own fields only, because a file may have millions of rows."""
+    own = {name: value for name, value in fields.items() if value != getattr(Prediction, name, None)}
+    return cast(Prediction, _prediction_type(tuple(own))(**own))
+
+
+class _OwnRow(Prediction, BaseModel, strict=True):
+    """Validates a row of eyechart's own format."""
 
 
 _OWN_KEYS = ("id", "pass", "text", "logits", "score", "options", "reasoning", "finish_reason")
@@ -115,18 +127,18 @@ class Format:
         """The columns, each with its alternatives, that a row lacks."""
         return [" or ".join(names) for names in (self.item, self.reply) if not any(name in row for name in names)]
 
-    def read(self, raw: Fields, path: Path, number: int) -> Prediction:
-        """The prediction of a row; raises ValueError or BadAnnotationError for a malformed one."""
+    def read(self, raw: Fields, path: Path, number: int) -> Fields:
+        """The fields of a row's `Prediction`; raises ValueError or BadAnnotationError for a malformed one."""
         row = self.rearrange(raw)
         column = next(column for column in self.item if column in row)
         index, pass_name = _index_and_pass(row) if column == "index" else (None, MAIN)
         item = _name(row, column) if index is None else str(index)
         finite = partial(number_field, row, path=str(path), number=number)
         if self.reply[0] == "score":
-            return Prediction(id=item, score=finite("score"))
+            return {"id": item, "score": finite("score")}
         if self.reply[0].startswith(_LOGIT):
-            logits = {column.removeprefix(_LOGIT): finite(column) for column in row if column.startswith(_LOGIT)}
-            return Prediction(id=item, logits=logits)
+            columns = [text_of(name) for name in row if name.startswith(_LOGIT)]
+            return {"id": item, "logits": {name.removeprefix(_LOGIT): finite(name) for name in columns}}
         problem = ""
         try:
             text = text_of(row[self.reply[0]])
@@ -137,17 +149,17 @@ class Format:
             text, problem = "", f"'{self.reply[0]}': {error}"
         if text.strip().startswith(_FAILED):
             problem = f"only the tool's note {text.strip()!r}"
-        return Prediction(
-            id=item,
-            pass_name=pass_name,
-            text=text,
-            options=_options(row, self.options),
-            reasoning=text_of(row.get("thinking")),
-            image=text_of(row.get("image_path")).strip(),
-            question=text_of(row.get("question")),
-            index=_whole_number(raw, "doc_id") if "doc_id" in self.item else index,
-            problem=problem,
-        )
+        return {
+            "id": item,
+            "pass_name": pass_name,
+            "text": text,
+            "options": _options(row, self.options),
+            "reasoning": text_of(row.get("thinking")),
+            "image": text_of(row.get("image_path")).strip(),
+            "question": text_of(row.get("question")),
+            "index": _whole_number(raw, "doc_id") if "doc_id" in self.item else index,
+            "problem": problem,
+        }
 
 
 def read_predictions(path: Path) -> tuple[Format, list[Prediction]]:
@@ -159,12 +171,9 @@ def read_predictions(path: Path) -> tuple[Format, list[Prediction]]:
         raise BadAnnotationError(reason, path=path)
     if not path.exists():
         raise MissingFileError("the predictions file does not exist", path=path)
-    rows = _READERS[suffix](str(path))
-    if not rows:
-        raise BadAnnotationError("the predictions file is empty", path=path)
     recognized: Format | None = None
     predictions = []
-    for number, row in rows:
+    for number, row in _READERS[suffix](str(path)):
         try:
             if ROW_ERROR in row:
                 raise ValueError(row[ROW_ERROR])
@@ -172,23 +181,24 @@ def read_predictions(path: Path) -> tuple[Format, list[Prediction]]:
             # eyechart's own format has more specific messages.
             for columns in () if recognized is OWN else recognized.missing(row):
                 raise ValueError(f"missing '{columns}', which earlier rows have ({recognized.name})")
-            prediction = _read_own(row) if recognized is OWN else recognized.read(row, path, number)
-            predictions.append(prediction.model_copy(update={"row": number}))
+            fields = _read_own(row) if recognized is OWN else recognized.read(row, path, number)
+            predictions.append(_prediction({**fields, "row": number}))
         except ValueError as error:
             raise BadAnnotationError(str(error), path=path, row=number) from error
-    assert recognized is not None, "there is at least one row"
+    if recognized is None:
+        raise BadAnnotationError("the predictions file is empty", path=path)
     return recognized, predictions
 
 
-def _read_own(row: Fields) -> Prediction:
+def _read_own(row: Fields) -> Fields:
     try:
-        prediction = Prediction.model_validate({key: row[key] for key in _OWN_KEYS if key in row})
+        valid = _OwnRow.model_validate({key: row[key] for key in _OWN_KEYS if key in row})
     except ValidationError as error:
         problem = error.errors()[0]
         raise ValueError(f"'{problem['loc'][0]}' is {brief(problem['input'])}: {problem['msg']}") from error
-    if prediction.text is None and prediction.logits is None and prediction.score is None:
+    if valid.text is None and valid.logits is None and valid.score is None:
         raise ValueError("missing 'text', 'logits' or 'score'")
-    return prediction
+    return vars(valid)
 
 
 def _rearrange_lmms_eval(row: Fields) -> Fields:
@@ -291,13 +301,14 @@ def _index_and_pass(row: Fields) -> tuple[int, str]:
     return rest if group is None else group, f"rotation:{rotation}" if rotation else MAIN
 
 
-def _read_json(path: str) -> list[Row]:
-    rows = read_json_rows(path)
-    entries = rows[0][1] if len(rows) == 1 else {}
+def _read_json(path: str) -> Iterable[Row]:
+    rows = iter(read_json_rows(path))
+    first = list(islice(rows, 2))
+    entries = first[0][1] if len(first) == 1 else {}
     if not entries or not all(
         isinstance(entry, dict) and any(key.endswith("_response") for key in entry) for entry in entries.values()
     ):
-        return rows
+        return chain(first, rows)
     # AesBench's answer file: one object with an entry for each image name, which has only the reply.
     return [
         (number, {"image": name, **entry} if len(entry) == 1 else {ROW_ERROR: f"{len(entry)} values for an image"})
@@ -305,7 +316,7 @@ def _read_json(path: str) -> list[Row]:
     ]
 
 
-def _read_xlsx(path: str) -> list[Row]:
+def _read_xlsx(path: str) -> Iterator[Row]:
     from openpyxl.utils.escape import unescape
 
     def plain(value: Any) -> Any:
@@ -315,14 +326,14 @@ def _read_xlsx(path: str) -> list[Row]:
 
     # A reply that begins with "=" may have become a formula, whose value is not the reply.
     rows = read_xlsx_rows(path, (), formulas=True)
-    return [(number, {name: plain(value) for name, value in row.items()}) for number, row in rows]
+    return ((number, {name: plain(value) for name, value in row.items()}) for number, row in rows)
 
 
-def _read_csv(path: str) -> list[Row]:
-    return [(number, {name: unescaped(text) for name, text in row.items()}) for number, row in read_csv_rows(path, ())]
+def _read_csv(path: str) -> Iterator[Row]:
+    return ((number, {name: unescaped(text) for name, text in row.items()}) for number, row in read_csv_rows(path, ()))
 
 
-_READERS: Mapping[str, Callable[[str], list[Row]]] = {
+_READERS: Mapping[str, Callable[[str], Iterable[Row]]] = {
     ".jsonl": read_jsonl_rows,
     ".json": _read_json,
     XLSX: _read_xlsx,
