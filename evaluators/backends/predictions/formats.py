@@ -17,11 +17,11 @@ from eyechart.datasets_scripts.common.files.csv_text import unescaped
 from eyechart.datasets_scripts.common.files.readers import (
     ROW_ERROR,
     Row,
+    iterate_jsonl_rows,
     number_field,
     read_csv_rows,
     read_json_object,
     read_json_rows,
-    read_jsonl_rows,
 )
 from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
 from eyechart.datasets_scripts.common.files.tsv import read_tsv_rows
@@ -334,7 +334,7 @@ def _read_csv(path: str) -> Iterator[Row]:
 
 
 _READERS: Mapping[str, Callable[[str], Iterable[Row]]] = {
-    ".jsonl": read_jsonl_rows,
+    ".jsonl": iterate_jsonl_rows,
     ".json": _read_json,
     XLSX: _read_xlsx,
     ".tsv": lambda path: read_tsv_rows(path, (), images=False),
