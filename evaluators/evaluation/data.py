@@ -1,10 +1,10 @@
 """The rows to evaluate: a release, synthetic demo data, a named dataset or a `Dataset`."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from eyechart.datasets_scripts.common.paths import check_not_empty
 from eyechart.datasets_scripts.common.prepared import load_prepared
 from eyechart.datasets_scripts.own_data import load_own
 from eyechart.evaluators.evaluation.options import DataRequest
+from eyechart.evaluators.protocols.protocol import CLUSTER
 from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.results.finished_runs import GIVEN, MINI, OFFICIAL
 from eyechart.evaluators.tasks.task import Task
@@ -25,6 +26,8 @@ __all__ = ["DataRequest", "LoadedData", "load_data", "own_options", "undecoded_r
 
 _DEFAULT = DataRequest()
 _ROWS_AT_ONCE = 1_000
+_ROWS_PER_BLOCK = 10_000
+"""Rows that are asked, answered and read before the next ones: their requests and responses are then forgotten."""
 _TABLES = ("arrow", "csv", "json", "parquet")
 """Formats whose cells may name any file, unlike paths of a folder of images, of a loading script or of a program."""
 
@@ -196,27 +199,26 @@ def own_options(task: Task, split: str) -> dict[str, Any]:
     return {"kind": task.protocol.kind, "columns": dict(task.data.columns), "split": split}
 
 
-class StoredRow(Mapping[str, Any]):
-    """A row without a dict of its own: a run has all rows in memory, and they have the same columns."""
+@dataclass(frozen=True)
+class Rows:
+    """The rows that a run asks about, read from the dataset in blocks, as a run may have millions."""
 
-    __slots__ = ("_columns", "_values")
-
-    def __init__(self, row: Row) -> None:
-        self._columns, self._values = _places(tuple(row)), tuple(row.values())
-
-    def __getitem__(self, name: str) -> Any:
-        return self._values[self._columns[name]]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
+    dataset: datasets.Dataset
+    cluster_of: Callable[[Row], str | None]
+    """What a row shares with others, which is stored under the key `CLUSTER`."""
 
     def __len__(self) -> int:
-        return len(self._columns)
+        """Number of rows."""
+        return len(self.dataset)
 
+    def blocks(self) -> Iterator[list[Row]]:
+        """All rows, in lists of those that are asked together."""
+        rows = ({**row, CLUSTER: self.cluster_of(row)} for row in read_rows(self.dataset))
+        return iter(lambda: list(islice(rows, _ROWS_PER_BLOCK)), [])
 
-@cache
-def _places(names: tuple[str, ...]) -> dict[str, int]:
-    return {name: place for place, name in enumerate(names)}
+    def texts(self) -> Iterator[Row]:
+        """All rows without images and clusters."""
+        return read_rows(self.dataset.remove_columns(_image_columns(self.dataset)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,8 +264,7 @@ def read_rows(dataset: datasets.Dataset, limit: int | None = None) -> Iterator[d
 
 def _undecoded_part(dataset: datasets.Dataset) -> list[dict[str, Any]]:
     # Read once, because each access copies them.
-    features = dataset.features
-    columns = [name for name, feature in features.items() if _has_images(feature)]
+    features, columns = dataset.features, _image_columns(dataset)
     rows = dataset.remove_columns(columns).to_list()
     table = dataset.with_format("arrow")
     for index, row in enumerate(rows):
@@ -276,7 +277,10 @@ def _undecoded_part(dataset: datasets.Dataset) -> list[dict[str, Any]]:
     return rows
 
 
-def _has_images(feature: Any) -> bool:
-    """Whether a column contains images or lists of images, in any notation of the `datasets` versions."""
-    inner = feature[0] if isinstance(feature, list) else getattr(feature, "feature", feature)
-    return isinstance(inner, datasets.Image)
+def _image_columns(dataset: datasets.Dataset) -> list[str]:
+    """The columns that contain images or lists of images, in any notation of the `datasets` versions."""
+    inner = {
+        name: feature[0] if isinstance(feature, list) else getattr(feature, "feature", feature)
+        for name, feature in dataset.features.items()
+    }
+    return [name for name, feature in inner.items() if isinstance(feature, datasets.Image)]

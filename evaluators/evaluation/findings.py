@@ -5,16 +5,16 @@ from typing import Any
 
 from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.evaluators.evaluation.data import LoadedData
+from eyechart.evaluators.evaluation.tally import Endings
 from eyechart.evaluators.evaluation.waves import RowAnswers
 from eyechart.evaluators.protocols.protocol import Protocol
-from eyechart.evaluators.requests.types import PROVIDER, Backend, OutputType, Response
+from eyechart.evaluators.requests.types import PROVIDER, Backend, OutputType
 from eyechart.evaluators.results.finished_runs import served_notes
 from eyechart.evaluators.results.notes import Note, note
 from eyechart.evaluators.results.results_file import SAMPLE, TaskResult
 from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.reply_counts import cut_replies, judge_counts, unparsed_replies
 from eyechart.metrics.scores import INTERVALS, specs_in
-from eyechart.metrics.scoring.reasoning import LENGTH, REASONING
 
 
 def result_notes(
@@ -30,19 +30,17 @@ def result_notes(
     yield from _setting_notes(protocol, result)
     if initial.max_new_tokens != protocol.max_new_tokens:
         yield note("reasons", limit=protocol.reply_length, usual=initial.reply_length)
-    reasoning = sum(response.reasoning is not None for response in answers.responses)
-    if reasoning and result.settings["model"].get("thinking") is False:
-        yield note("still_reasons", reasoning=reasoning, of=len(answers.responses))
-    public = {row["id"] for row in answers.rows if not protocol.is_private(row)}
+    tally, public = answers.tally, answers.count - len(answers.private)
+    if tally.with_reasoning and result.settings["model"].get("thinking") is False:
+        yield note("still_reasons", reasoning=tally.with_reasoning, of=tally.responses)
     if unusable := result.left_out:
         first = unusable[0]
-        yield note("unusable", unusable=len(unusable), of=len(public), id=first.id, reason=first.reason)
+        yield note("unusable", unusable=len(unusable), of=public, id=first.id, reason=first.reason)
     yield from judge_notes(by_repeat, result.settings.get("judge", {}))
     # As in the scores, only rows that can be scored count; all if no row can.
-    responses = [response for response in answers.responses if not public or response.request.id in public]
-    yield from _cut_notes(responses, protocol, backend)
+    yield from _cut_notes(tally.public if public else tally.private, protocol, backend)
     if not public:
-        yield _private_note(loaded, len(answers.rows))
+        yield _private_note(loaded, answers.count)
     if task.note and result.scores is not None:
         yield note("task", note=task.note)
     yield from score_notes(result.scores or {})
@@ -72,23 +70,18 @@ def _setting_notes(protocol: Protocol, result: TaskResult) -> Iterator[Note]:
         yield note("bitrates")
 
 
-def _cut_notes(responses: Sequence[Response], protocol: Protocol, backend: Backend) -> Iterator[Note]:
+def _cut_notes(endings: Endings, protocol: Protocol, backend: Backend) -> Iterator[Note]:
     """How many replies were cut off, if over 1 % were; none may be if the protocol needs complete texts."""
-    # A reply that was limited to one token is not cut off.
-    replies = [reply for reply in responses if reply.text is not None and reply.request.max_new_tokens > 1]
-    cut = [reply for reply in replies if reply.finish_reason in (LENGTH, REASONING)]
-    if len(cut) <= (0 if protocol.needs_whole_texts else 0.01 * len(replies)):
+    if endings.cut <= (0 if protocol.needs_whole_texts else 0.01 * endings.replies):
         return
-    longest = max(reply.request.max_new_tokens for reply in cut)
-    written = max(reply.usage.get("completion_tokens", 0) for reply in cut)
     yield note(
         "cut_off",
-        cut=len(cut),
-        of=len(replies),
-        reasoning=sum(reply.finish_reason == REASONING for reply in cut),
-        unknown=sum(reply.finish_reason is None for reply in replies),
-        limit=longest if backend.writes_replies else None,
-        allowed=written if 0 < written < longest else 0,
+        cut=endings.cut,
+        of=endings.replies,
+        reasoning=endings.cut_in_reasoning,
+        unknown=endings.unknown,
+        limit=endings.limit if backend.writes_replies else None,
+        allowed=endings.written if 0 < endings.written < endings.limit else 0,
         incomplete=protocol.needs_whole_texts,
     )
 

@@ -2,25 +2,26 @@
 
 import hashlib
 import time
-from collections import Counter
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from datasets import Dataset
 
 from eyechart.datasets_scripts.common.errors import BadImageError, DataError, UsageError, missing_column
-from eyechart.evaluators.backends.endpoint.failures import DROPPED, dropped_settings
-from eyechart.evaluators.evaluation.data import LoadedData, StoredRow, read_rows
+from eyechart.evaluators.evaluation.data import LoadedData, Rows, read_rows
 from eyechart.evaluators.evaluation.findings import result_notes
 from eyechart.evaluators.evaluation.options import RunOptions
 from eyechart.evaluators.evaluation.scoring import summarize_repeats
 from eyechart.evaluators.evaluation.waves import Progress, RowAnswers, ask_rows, explain_item, left_out
-from eyechart.evaluators.protocols.protocol import CLUSTER, Protocol, check_images
+from eyechart.evaluators.protocols.protocol import Protocol, check_images
 from eyechart.evaluators.requests.keys import image_digest
-from eyechart.evaluators.requests.types import Backend, OutputType, Response, Row
-from eyechart.evaluators.results.results_file import PRIVATE, SAMPLE, LeftOut, TaskResult
+from eyechart.evaluators.requests.types import Backend, OutputType, Row
+from eyechart.evaluators.results.items import PackedItems
+from eyechart.evaluators.results.results_file import SAMPLE, LeftOut, TaskResult
 from eyechart.evaluators.tasks import headline_of
 from eyechart.evaluators.tasks.task import Task, judge_needed, published_settings
 from eyechart.metrics.reply_counts import judge_counts
@@ -40,11 +41,10 @@ def evaluate_rows(
     backend = backend.for_data(loaded.name)
     drawn, sample = draw_sample(loaded.dataset, task.groups, loaded.request.sample, options.seed)
     rows, malformed = usable_rows(task, initial, drawn, loaded.request.limit, needs_images=backend.needs_images)
-    if not rows:
+    if not len(rows):
         raise DataError("no rows to evaluate", path=loaded.source)
 
     start = time.perf_counter()
-    rows = [StoredRow({**row, CLUSTER: _cluster(row, task)}) for row in rows]
     answers = ask_rows(initial, backend, rows, options.repeats, progress)
     asked = time.perf_counter()
     protocol = answers.protocol
@@ -56,21 +56,21 @@ def evaluate_rows(
 
     result = by_repeat[0]
     result.task, result.dataset, result.split, result.model = task.name, loaded.name, loaded.split, backend.name
-    result.settings = _settings(answers, backend, loaded, sample, result, published)
+    result.settings = _settings(answers, rows, backend, loaded, sample, result, published)
     result.diagnostics |= summarize_repeats(by_repeat)
     result.notes = list(result_notes(task, initial, backend, loaded, answers, by_repeat))
     result.complete = not any(note.is_incomplete for note in result.notes)
-    # Without scores, a note says that all answers are private.
-    private = [row for row in answers.rows if protocol.is_private(row)] if result.scores is not None else []
     result.left_out = [
         *(LeftOut(**item) for item in loaded.left_out),
         *malformed,
         *answers.failed,
         *result.left_out,
-        *(left_out(row, PRIVATE) for row in private),
+        # Without scores, a note says that all answers are private.
+        *(answers.private if result.scores is not None else ()),
     ]
-    result.items = [item for of_repeat in by_repeat for item in of_repeat.items]
-    result.contents = _answer_files(task, loaded, answers)
+    if len(by_repeat) > 1:
+        result.items = PackedItems(item for of_repeat in by_repeat for item in of_repeat.items)
+    result.contents = _answer_files(task, loaded, rows, answers)
     result.files = list(result.contents)
     result.timings = _timings(answers, asked - start, scored - asked)
     result.headline = headline_of(task).key
@@ -127,6 +127,7 @@ def _check_published(task: Task, protocol: Protocol, loaded: LoadedData) -> dict
 
 def _settings(
     answers: RowAnswers,
+    rows: Rows,
     backend: Backend,
     loaded: LoadedData,
     sample: dict[str, Any],
@@ -135,7 +136,7 @@ def _settings(
 ) -> dict[str, Any]:
     """Every setting that defines the scores."""
     protocol = answers.protocol
-    settings = {**protocol.settings(answers.rows), **result.settings}
+    settings = {**protocol.settings(rows.texts()), **result.settings}
     settings |= {"limit": loaded.request.limit, "data": loaded.describe()}
     if published is not None:
         # A setting may have no effect on these answers, such as pooling on precomputed scores.
@@ -148,29 +149,7 @@ def _settings(
         settings["repeats"] = len(answers.repeats)
     if protocol.judge is not None and protocol.is_judged:
         settings["judge"] = _judge_settings(protocol, result.scores or {})
-    return {**settings, "model": {**backend.settings(), **_response_settings(answers.responses)}}
-
-
-def _response_settings(responses: Sequence[Response]) -> dict[str, Any]:
-    """Settings of a model that are known only from its responses; stored responses give the same as new ones."""
-    by_name: dict[str, set[str]] = {}
-    for response in responses:
-        for name, value in response.response_metadata.items():
-            by_name.setdefault(name, set()).add(value)
-    settings: dict[str, Any] = {name: sorted(by_name[name]) for name in sorted(by_name)}
-    settings |= dropped_settings(settings.get(DROPPED, ()))
-    if responses[0].rendered_prompt is not None:
-        settings["rendered_prompt"] = responses[0].rendered_prompt
-    downscaled = [count for response in responses if (count := response.images_downscaled) is not None]
-    images = sum(len(response.request.images) for response in responses)
-    if images and len(downscaled) == len(responses):
-        settings["downscaled_share"] = sum(downscaled) / images
-    words = Counter(word for response in responses for word in response.upper_bound_words)
-    usage = Counter[str]()
-    for response in responses:
-        usage.update(response.usage)
-    counts = {"upper_bound_words": dict(words), "usage": dict(usage)}
-    return settings | {name: of_name for name, of_name in counts.items() if of_name}
+    return {**settings, "model": {**backend.settings(), **answers.tally.settings()}}
 
 
 def _judge_settings(protocol: Protocol, scores: Mapping[str, Any]) -> dict[str, Any]:
@@ -185,30 +164,31 @@ def _judge_settings(protocol: Protocol, scores: Mapping[str, Any]) -> dict[str, 
     return judge
 
 
-def _answer_files(task: Task, loaded: LoadedData, answers: RowAnswers) -> dict[str, bytes]:
+def _answer_files(task: Task, loaded: LoadedData, rows: Rows, answers: RowAnswers) -> dict[str, bytes]:
     """The benchmark's answer file by name, if all labels are private; it is only for the authors' own questions."""
-    is_private = all(map(answers.protocol.is_private, answers.rows))
+    is_private = len(answers.private) == answers.count
     if task.answer_file is None or loaded.name not in task.data.datasets or not is_private:
         return {}
-    rows = [{**row, "split": loaded.split} for row in answers.rows]
-    released = answers.protocol.released(rows, answers.repeats[0])
+    failed = {item.id for item in answers.failed}
+    asked = [{**row, "split": loaded.split} for row in read_rows(rows.dataset) if row["id"] not in failed]
+    released = answers.protocol.released(asked, answers.repeats[0])
     return dict(task.answer_file([row for row, _ in released], [reply for _, reply in released]))
 
 
 def _timings(answers: RowAnswers, model_seconds: float, metric_seconds: float) -> dict[str, float]:
-    asked = len(answers.rows) * len(answers.repeats)
+    asked = answers.count * len(answers.repeats)
     return {
         "model_seconds": model_seconds,
         "metric_seconds": metric_seconds,
         **getattr(answers.protocol.judge, "timings", dict)(),
         "items_per_second": asked / model_seconds if model_seconds else 0.0,
-        "answers_from_store": float(sum(response.stored for response in answers.responses)),
+        "answers_from_store": float(answers.tally.stored),
     }
 
 
 def usable_rows(
     task: Task, protocol: Protocol, dataset: Dataset, limit: int | None, *, needs_images: bool
-) -> tuple[list[Row], list[LeftOut]]:
+) -> tuple[Rows, list[LeftOut]]:
     """Of the first `limit` rows, those that can be asked, and the left-out ones; no later step then refuses a row.
 
     Raises `UsageError` for data without a needed column, `DataError` for a row that cannot be asked.
@@ -216,11 +196,12 @@ def usable_rows(
     for column in protocol.columns:
         if column not in dataset.column_names:
             raise UsageError(missing_column(column, dataset.column_names, f" (needed by {task.name})"))
-    usable: dict[str, Row] = {}
+    ids = set[str]()
+    usable = array("q")
     unusable = []
-    for row in read_rows(dataset, limit):
+    for index, row in enumerate(read_rows(dataset, limit)):
         try:
-            if row["id"] in usable:
+            if row["id"] in ids:
                 raise DataError("duplicate id")
             protocol.check(row)
             if task.check is not None:
@@ -232,11 +213,13 @@ def usable_rows(
                 raise explain_item(row["id"], error) from error
             unusable.append(left_out(row, str(error)))
         else:
-            usable[row["id"]] = StoredRow(row)
-    return list(usable.values()), unusable
+            ids.add(row["id"])
+            usable.append(index)
+    indices = usable if unusable else range(len(usable))
+    return Rows(dataset.select(indices), partial(_cluster, task)), unusable
 
 
-def _cluster(row: Row, task: Task) -> str | None:
+def _cluster(task: Task, row: Row) -> str | None:
     """What rows may share: the value of the task's column, or a digest of the images; None if that is not known."""
     if not task.protocol.shares_images:
         return None

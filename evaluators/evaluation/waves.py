@@ -2,17 +2,16 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
 
 from eyechart.datasets_scripts.common.errors import DataError, EndpointError, MissingPredictionError
+from eyechart.evaluators.evaluation.data import Rows
+from eyechart.evaluators.evaluation.tally import Tally
 from eyechart.evaluators.protocols.protocol import REASONING_LENGTH, Protocol
 from eyechart.evaluators.requests.types import Backend, Request, Response, Row
-from eyechart.evaluators.results.items import Item
-from eyechart.evaluators.results.results_file import LeftOut
+from eyechart.evaluators.results.items import Item, PackedItems
+from eyechart.evaluators.results.results_file import PRIVATE, LeftOut
 from eyechart.metrics.scoring.reasoning import CONTENT_FILTER, LENGTH, REASONING, split_reasoning
 
-_ROWS_AT_ONCE = 10_000
-"""Rows that are asked, answered and read before the next ones: their requests and responses are then forgotten."""
 Progress = Callable[[int, int], None]
 """Called with (done, total) requests; the total grows with each wave."""
 
@@ -23,18 +22,20 @@ class RowAnswers:
 
     protocol: Protocol
     """The protocol with the reply length that was used."""
-    rows: list[Row]
-    """The rows that were answered in all repeats."""
-    repeats: list[list[Item]]
+    count: int
+    """Number of rows that were answered in all repeats."""
+    repeats: list[PackedItems]
     """The items of each repeat, in the order of the rows and of their requests."""
-    responses: list[Response]
-    """The responses to these rows in all repeats, without prompts and images."""
+    tally: Tally
+    """Counts of the responses to these rows in all repeats."""
+    private: list[LeftOut]
+    """Those of these rows that have no public label."""
     failed: list[LeftOut]
     """The other rows."""
 
 
 def ask_rows(
-    protocol: Protocol, backend: Backend, rows: Sequence[Row], repeats: int = 1, progress: Progress | None = None
+    protocol: Protocol, backend: Backend, rows: Rows, repeats: int = 1, progress: Progress | None = None
 ) -> RowAnswers:
     """Ask a backend about rows with distinct ids, and parse the replies of each wave when it is complete.
 
@@ -42,40 +43,41 @@ def ask_rows(
     length, so that all replies have the same limit. Raises `DataError` for a request without an answer or an answer
     without a score; with `skip_bad`, only if this is so for all rows.
     """
-    blocks = [rows[start : start + _ROWS_AT_ONCE] for start in range(0, len(rows), _ROWS_AT_ONCE)]
-    items: list[dict[str, list[Item]]] = [{} for _ in range(repeats)]
-    responses: list[Response] = []
-    reasons: dict[str, DataError] = {}
-    rows_asked = 0
-    for number, block in product(range(repeats), blocks):
-        before, rows_asked = len(responses), rows_asked + len(block)
+    items, tally = [PackedItems() for _ in range(repeats)], Tally()
+    private: list[LeftOut] = []
+    failed: list[LeftOut] = []
+    rows_asked = responses_before = 0
+    for block in rows.blocks():
+        by_id = {row["id"]: row for row in block}
+        asked: list[_Repeat] = []
+        for number in range(1, repeats + 1):
+            rows_asked += len(block)
 
-        def show(done: int, total: int, before: int = before, share: float = rows_asked / repeats / len(rows)) -> None:
-            # The other rows are assumed to need as many requests.
-            if progress:
-                progress(before + done, round((before + total) / share))
+            def show(
+                done: int, total: int, before: int = responses_before, share: float = rows_asked / repeats / len(rows)
+            ) -> None:
+                # The other rows are assumed to need as many requests.
+                if progress:
+                    progress(before + done, round((before + total) / share))
 
-        repeat = _Repeat(protocol, backend, {row["id"]: dict(row) for row in block}, number + 1)
-        if not repeat.ask(show):
-            return ask_rows(replace(protocol, max_new_tokens=REASONING_LENGTH), backend, rows, repeats, progress)
-        items[number].update((id, list(of_row.values())) for id, of_row in repeat.items.items())
-        responses += (_without_prompt(response) for response in repeat.responses.values() if response is not None)
-        reasons = repeat.failed | reasons
-    failed = [left_out(row, str(reasons[row["id"]])) for row in rows if row["id"] in reasons]
+            repeat = _Repeat(protocol, backend, by_id, number)
+            if not repeat.ask(show):
+                return ask_rows(replace(protocol, max_new_tokens=REASONING_LENGTH), backend, rows, repeats, progress)
+            responses_before += len(repeat.responses)
+            asked.append(repeat)
+        reasons = {id: str(error) for repeat in reversed(asked) for id, error in repeat.failed.items()}
+        failed += (left_out(row, reasons[id]) for id, row in by_id.items() if id in reasons)
+        answered = {id: row for id, row in by_id.items() if id not in reasons}
+        private_rows = {id: row for id, row in answered.items() if protocol.is_private(row)}
+        private += (left_out(row, PRIVATE) for row in private_rows.values())
+        for repeat, of_repeat in zip(asked, items, strict=True):
+            of_repeat.extend(item for id in answered for item in repeat.items[id].values())
+            responses = (response for (id, _), response in repeat.responses.items() if response and id in answered)
+            tally.add(responses, private_rows.keys())
     if len(failed) == len(rows):
         first = failed[0]
         raise DataError(f"none of the {len(rows)} items could be evaluated; the first: '{first.id}': {first.reason}")
-    usable = [row for row in rows if row["id"] not in reasons]
-    by_repeat = [[item for row in usable for item in of_repeat[row["id"]]] for of_repeat in items]
-    answered = [response for response in responses if response.request.id not in reasons]
-    return RowAnswers(protocol, usable, by_repeat, answered, failed)
-
-
-def _without_prompt(response: Response) -> Response:
-    """The response without what only its item needs, which is large: a run may have millions."""
-    images = (None,) * len(response.request.images)
-    request = replace(response.request, prompt=(), images=images, options=())
-    return replace(response, request=request, logits=None, losses=None, options=None)
+    return RowAnswers(protocol, len(rows) - len(failed), items, tally, private, failed)
 
 
 @dataclass

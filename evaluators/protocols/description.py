@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass as plain_dataclass
 from typing import Any, ClassVar, Literal
 
@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from eyechart.evaluators.protocols.protocol import CONFIG, Count, Fixed, Protocol, check_texts
 from eyechart.evaluators.requests.types import Request, Response, Row
-from eyechart.evaluators.results.items import Item, columns_of, with_columns
+from eyechart.evaluators.results.items import Item, PackedItems, columns_of, with_columns
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS, description_scores, read_descriptions
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
@@ -61,7 +61,7 @@ class Description(Protocol):
         return () if self.is_judged else ("rounds",)
 
     @override
-    def settings(self, rows: Sequence[Row] = ()) -> dict[str, Any]:
+    def settings(self, rows: Iterable[Row] = ()) -> dict[str, Any]:
         is_lexical = self.judge is None and self.is_judged
         return super().settings(rows) | ({"judge": {"name": LEXICAL}} if is_lexical else {})
 
@@ -84,17 +84,18 @@ class Description(Protocol):
             return list(items)
         texts, ends = [item.text or "" for item in items], [item.finish_reason for item in items]
         references = [item.label or "" for item in items]
-        return with_columns(items, read_descriptions(texts, references, self.grader, self.rounds, self.template, ends))
+        scores = read_descriptions(texts, references, self.grader, self.rounds, self.template, ends)
+        return list(with_columns(items, scores))
 
     @override
     def score(self, items: Sequence[JudgedItem]) -> TaskResult:
         if not self.is_judged:
             return super().score(items)
-        public = [item for item in items if item.label is not None]
+        public = PackedItems(item for item in items if item.label is not None)
         if not public:
-            return TaskResult(items=list(items))
+            return TaskResult(items=items)
         columns = columns_of(public, *DIMENSIONS[self.template], "rounds", "empty_prediction", "finish_reason")
         settings = JudgeSettings(judge_name(self.grader), self.rounds)
-        clusters = [item.cluster for item in public]
+        clusters = columns_of(public, "cluster")["cluster"]
         scores = description_scores(columns, self.groups_of(public) or None, settings, self.template, clusters)
-        return TaskResult(scores=scores, items=list(items))
+        return TaskResult(scores=scores, items=items)

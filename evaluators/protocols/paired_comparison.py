@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
@@ -15,7 +15,7 @@ from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.pairs.label_pools import BITRATES, MIXED, MIXED_POOL, has_bitrates
 from eyechart.evaluators.protocols.protocol import CONFIG, Fixed, Protocol, check_number, check_texts
 from eyechart.evaluators.requests.types import Request, Response, Row
-from eyechart.evaluators.results.items import MAIN, Item, by_row, columns_of, with_columns
+from eyechart.evaluators.results.items import MAIN, Item, PackedItems, by_row, columns_of, with_columns
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.errors import ScoringWarning
 from eyechart.metrics.scoring.items import Items
@@ -104,7 +104,7 @@ class PairedComparison(Protocol):
         return False
 
     @override
-    def settings(self, rows: Sequence[Row] = ()) -> dict[str, Any]:
+    def settings(self, rows: Iterable[Row] = ()) -> dict[str, Any]:
         settings = {**super().settings(rows), "orders": list(_ORDERS)}
         if are_bitrates := [has_bitrates(row) for row in rows if row.get("database") == BITRATES]:
             settings["mm21_quality"] = "bitrate" if all(are_bitrates) else "opinion score"
@@ -152,7 +152,7 @@ class PairedComparison(Protocol):
     @override
     def parse(self, items: Sequence[PairItem]) -> list[PairItem]:
         texts, ends = [item.text or "" for item in items], [item.finish_reason for item in items]
-        return with_columns(items, read_preferences(texts, ends))
+        return list(with_columns(items, read_preferences(texts, ends)))
 
     @override
     def score(self, items: Sequence[PairItem]) -> TaskResult:
@@ -165,7 +165,9 @@ class PairedComparison(Protocol):
             scores=pair_scores(columns, pairs, settings),
             variants=self._variants(items, ranked),
             diagnostics=self._table(items) | self._convergence(ranked),
-            items=[replace(item, **by_id.get(item.id, {})) if item.pass_name == MAIN else item for item in items],
+            items=PackedItems(
+                replace(item, **by_id.get(item.id, {})) if item.pass_name == MAIN else item for item in items
+            ),
         )
 
     def _pairs(self, items: Sequence[PairItem], aggregator: str | None = None) -> tuple[Items, Pairs, PairSettings]:

@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Real
@@ -23,7 +23,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from eyechart.datasets_scripts.common.errors import DataError, unknown_name
 from eyechart.evaluators.requests.types import IMAGE, OutputType, Prompt, Request, Response, Row
 from eyechart.evaluators.requests.values import brief, is_number
-from eyechart.evaluators.results.items import MAIN, Item
+from eyechart.evaluators.results.items import MAIN, Item, PackedItems, columns_of
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.judging.lexical import lexical
 from eyechart.metrics.scoring.judging.replies import Judge
@@ -193,18 +193,19 @@ class Protocol(ABC):
 
     def score(self, items: Sequence[Any]) -> TaskResult:
         """All that follows from the parsed items of one repeat, private ones too; by default, the mean `own_score`."""
-        public = [item for item in items if item.pass_name == MAIN and item.own_score is not None]
+        public = PackedItems(item for item in items if item.pass_name == MAIN and item.own_score is not None)
         scores = None
         if public:
             limits = (0.0, 1.0) if self.scorer is None else (self.scorer.low, self.scorer.high)
-            values, clusters = [item.own_score for item in public], [item.cluster for item in public]
+            values, clusters = columns_of(public, "own_score", "cluster").values()
             scores = own_scores(values, limits, self.groups_of(public), clusters)
-        return TaskResult(scores=scores, items=list(items))
+        return TaskResult(scores=scores, items=items)
 
     def groups_of(self, items: Sequence[Item]) -> dict[str, list[str]]:
         """The values of each group, `UNKNOWN` for an empty one; without groups that are empty or that an item lacks."""
-        names = [name for name in self.groups if all(name in item.groups for item in items)]
-        values = {name: [item.groups[name] or UNKNOWN for item in items] for name in names}
+        groups = columns_of(items, "groups")["groups"]
+        names = [name for name in self.groups if all(name in of_item for of_item in groups)]
+        values = {name: [of_item[name] or UNKNOWN for of_item in groups] for name in names}
         return {name: column for name, column in values.items() if set(column) != {UNKNOWN}}
 
     def for_data(self, task: str, dataset: str, split: str, *, is_billed: bool = False) -> Any:
@@ -215,7 +216,7 @@ class Protocol(ABC):
         """The rows and replies of an answer file; letters refer to the release's order of options."""
         return [(row, item.text or "") for row, item in zip(rows, items, strict=True)]
 
-    def settings(self, rows: Sequence[Row] = ()) -> dict[str, Any]:
+    def settings(self, rows: Iterable[Row] = ()) -> dict[str, Any]:
         """Every setting that can change a score; a file or run that one names is described by its contents."""
         unused = ("prompt", *self.unused_settings())
         settings: dict[str, Any] = {"protocol": self.name, "prompt_id": self.full_prompt_id}

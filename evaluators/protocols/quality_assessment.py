@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
@@ -21,7 +21,7 @@ from typing_extensions import override
 from eyechart.datasets_scripts.common.errors import DataError, UsageError, unknown_name
 from eyechart.evaluators.protocols.protocol import CONFIG, Fixed, Protocol, check_number
 from eyechart.evaluators.requests.types import OutputType, Request, Response, Row
-from eyechart.evaluators.results.items import Item, with_columns
+from eyechart.evaluators.results.items import Item, PackedItems, columns_of, with_columns
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import LeftOut, TaskResult
 from eyechart.metrics.scoring.choices.replies import CUT_OFF, REFUSED, UNFINISHED_REASONING, UNPARSEABLE, unread_shares
@@ -148,7 +148,7 @@ class QualityAssessment(Protocol):
         return _UNUSED[self._read]
 
     @override
-    def settings(self, rows: Sequence[Row] = ()) -> dict[str, Any]:
+    def settings(self, rows: Iterable[Row] = ()) -> dict[str, Any]:
         settings = super().settings(rows)
         if "word_pair" in settings:
             settings["word_pair"] = self._pair.name
@@ -191,7 +191,7 @@ class QualityAssessment(Protocol):
         if self._read != NUMERICAL:
             return list(items)
         texts, ends = [item.text or "" for item in items], [item.finish_reason for item in items]
-        return with_columns(items, read_ratings(texts, ends))
+        return list(with_columns(items, read_ratings(texts, ends)))
 
     @override
     def score(self, items: Sequence[QualityItem]) -> TaskResult:
@@ -199,10 +199,10 @@ class QualityAssessment(Protocol):
             return self._count_tokens(items)
         is_numerical = self._read == NUMERICAL
         is_given = not is_numerical and all(item.logits is None and item.quality_score is not None for item in items)
-        public = [item for item in items if item.quality is not None]
-        used = [item for item in public if item.step is None]
+        public = PackedItems(item for item in items if item.quality is not None)
+        used = PackedItems(item for item in public if item.step is None)
         result = TaskResult(
-            items=list(items),
+            items=items,
             diagnostics=_rating_counts(items) if is_numerical else self._gaps(items, is_given),
             left_out=[LeftOut(id=item.id, reason=_LEFT_OUT[item.step]) for item in public if item.step is not None],
         )
@@ -214,7 +214,7 @@ class QualityAssessment(Protocol):
             self._check_no_pooling()
         pooling = None if is_numerical or is_given else self._pooling
         if pooling is None:
-            columns = read_scores([item.quality_score or 0.0 for item in used])
+            columns = read_scores([score or 0.0 for score in columns_of(used, "quality_score")["quality_score"]])
         else:
             columns = read_logits(self._pair.pooled(_logits(used)), pooling)
             result.variants = self._variants(used)
@@ -224,8 +224,10 @@ class QualityAssessment(Protocol):
         result.scores = quality_scores(columns, _references(used), groups, settings)
         if is_numerical and any(item.finish_reason is not None for item in public):
             result.scores["unread"] = unread_shares([item.step for item in public])
-        by_id = {item.id: item for item in with_columns(used, columns)}
-        result.items = [by_id.get(item.id, item) for item in items]
+        scored = with_columns(used, columns)
+        result.items = PackedItems(
+            item if item.quality is None or item.step is not None else next(scored) for item in items
+        )
         return result
 
     @property
@@ -313,7 +315,7 @@ class QualityAssessment(Protocol):
             "other_tokens": 1 - sum(count for _, count in frequent) / len(items),
             "suggested_word_pair": name,
         }
-        return TaskResult(items=list(items), diagnostics=diagnostics, notes=[note("top_token", pair=name)])
+        return TaskResult(items=items, diagnostics=diagnostics, notes=[note("top_token", pair=name)])
 
 
 def _logits(items: Sequence[QualityItem]) -> list[Mapping[str, float]]:
@@ -325,7 +327,7 @@ def _logits(items: Sequence[QualityItem]) -> list[Mapping[str, float]]:
 
 
 def _references(items: Sequence[QualityItem]) -> list[float]:
-    return [item.quality or 0.0 for item in items]
+    return [quality or 0.0 for quality in columns_of(items, "quality")["quality"]]
 
 
 def _rating_counts(items: Sequence[QualityItem]) -> dict[str, Any]:

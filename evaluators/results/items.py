@@ -1,13 +1,17 @@
 """Items, the rows of `predictions.parquet`: what one response gave, with its row's label; they alone give scores."""
 
 import hashlib
+import pickle
 import types
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Union, get_args, get_origin, get_type_hints
+
+from typing_extensions import override
 
 from eyechart.datasets_scripts.common.errors import BadResultsError, UsageError
 
@@ -68,6 +72,58 @@ class Item:
         return {column: getattr(self, name) for column, name in self.columns().items()}
 
 
+class PackedItems(Sequence[Any]):
+    """Many items of one type in a tenth of their memory: compressed columns, in parts that are read when needed."""
+
+    def __init__(self, items: Iterable[Item] = ()) -> None:
+        """Pack the items."""
+        self._parts: list[tuple[type[Item], dict[str, bytes]]] = []
+        self._open: list[Item] = []
+        self.extend(items)
+
+    def extend(self, items: Iterable[Item]) -> None:
+        """Append items; the last ones are packed when their part is complete."""
+        for item in items:
+            self._open.append(item)
+            if len(self._open) == _ITEMS_PER_PART:
+                kind = type(self._open[0])
+                columns = columns_of(self._open, *kind.columns().values())
+                packed = {name: zlib.compress(pickle.dumps(column), 1) for name, column in columns.items()}
+                self._parts.append((kind, packed))
+                self._open = []
+
+    def column(self, name: str) -> list[Any]:
+        """One field of all items."""
+        packed = [value for _, part in self._parts for value in _unpacked(part[name])]
+        return packed + [getattr(item, name) for item in self._open]
+
+    @override
+    def __len__(self) -> int:
+        return len(self._parts) * _ITEMS_PER_PART + len(self._open)
+
+    @override
+    def __iter__(self) -> Iterator[Any]:
+        for kind, part in self._parts:
+            for values in zip(*map(_unpacked, part.values()), strict=True):
+                item = object.__new__(kind)
+                vars(item).update(zip(part, values, strict=True))
+                yield item
+        yield from self._open
+
+    @override
+    def __getitem__(self, index: Any) -> Any:
+        return list(self)[index] if isinstance(index, slice) else next(islice(self, range(len(self))[index], None))
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        return list(self) == list(other) if isinstance(other, Sequence) else NotImplemented
+
+
+def _unpacked(column: bytes) -> list[Any]:
+    values: list[Any] = pickle.loads(zlib.decompress(column))
+    return values
+
+
 def by_row(items: Iterable[Any]) -> list[dict[str, Any]]:
     """The items of each row by pass, in the order of the rows."""
     rows: dict[str, dict[str, Any]] = {}
@@ -78,13 +134,15 @@ def by_row(items: Iterable[Any]) -> list[dict[str, Any]]:
 
 def columns_of(items: Sequence[Item], *names: str) -> dict[str, list[Any]]:
     """Some fields of items as columns, the form that the functions of `metrics/scoring` take."""
+    if isinstance(items, PackedItems):
+        return {name: items.column(name) for name in names}
     return {name: [getattr(item, name) for item in items] for name in names}
 
 
-def with_columns(items: Sequence[Any], columns: Mapping[str, Sequence[Any]]) -> list[Any]:
+def with_columns(items: Sequence[Any], columns: Mapping[str, Sequence[Any]]) -> Iterator[Any]:
     """The items with fields from columns, as those functions return them."""
-    rows = zip(*columns.values(), strict=True)
-    return [replace(item, **dict(zip(columns, row, strict=True))) for item, row in zip(items, rows, strict=True)]
+    for item, row in zip(items, zip(*columns.values(), strict=True), strict=True):
+        yield replace(item, **dict(zip(columns, row, strict=True)))
 
 
 def table_of(results: Sequence["TaskResult"]) -> "Table":

@@ -155,7 +155,7 @@ class TaskResult(Record):
     """False if the scores do not use all requested answers; a note gives the reason."""
     files: list[str] = []
     """Names of the task's own files, in `<task>/<dataset>`."""
-    items: SkipValidation[list[Any]] = Field(default=[], exclude=True, repr=False)
+    items: SkipValidation[Sequence[Any]] = Field(default=(), exclude=True, repr=False)
     """What the responses gave, as items of the protocol; they are in `predictions.parquet`."""
     contents: dict[str, bytes] = Field(default={}, exclude=True, repr=False)
     """The contents of `files`."""

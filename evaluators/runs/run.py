@@ -126,7 +126,7 @@ def execute(
     print_line(screen, f"Results: {folder}")
     for result in finished:
         # The report reads them from the file; those of a million rows are larger than the report.
-        result.items = []
+        result.items = ()
     has_report = not is_main or _write_report(folder, screen, messages)
     is_judged = True
     for result in finished:

@@ -19,7 +19,7 @@ from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.protocols.protocol import CONFIG, Count, Fixed, Flag, PromptFunction, Protocol, check_texts
 from eyechart.evaluators.requests.types import IMAGE, Request, Response, Row
 from eyechart.evaluators.requests.values import brief
-from eyechart.evaluators.results.items import Item, with_columns
+from eyechart.evaluators.results.items import Item, PackedItems, with_columns
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.choices.extraction import moved_letter, right_text
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings, read_choices
@@ -192,9 +192,9 @@ class Choice(Protocol):
     def score(self, items: Sequence[Any]) -> TaskResult:
         if self.scorer is not None:
             return super().score(items)
-        public = [item for item in items if item.answer]
+        public = PackedItems(item for item in items if item.answer)
         has_replies = any(item.error is None for item in public)
-        return TaskResult(scores=self.scores_of(public) if has_replies else None, items=list(items))
+        return TaskResult(scores=self.scores_of(public) if has_replies else None, items=items)
 
     def _read(self, items: Sequence[Any]) -> list[Any]:
         columns = read_choices(
@@ -209,7 +209,7 @@ class Choice(Protocol):
             finish_reasons=[item.finish_reason for item in items],
             several=True,
         )
-        return with_columns(items, columns)
+        return list(with_columns(items, columns))
 
 
 def parse_some(

@@ -5,7 +5,7 @@ A question without a reply in a pass is wrong if another pass is; otherwise an e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -20,7 +20,7 @@ from eyechart.evaluators.protocols.choice.setting_files import BlindRunFolder, H
 from eyechart.evaluators.protocols.protocol import CONFIG, Count, Flag
 from eyechart.evaluators.requests.types import Response, Row
 from eyechart.evaluators.results.finished_runs import TaskKey
-from eyechart.evaluators.results.items import MAIN, columns_of, with_columns
+from eyechart.evaluators.results.items import MAIN, PackedItems, columns_of, with_columns
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.choices.circular import add_circular, circular_scores
@@ -95,7 +95,7 @@ class CircularEval(Choice):
         return replace(self, exclude_blind_solved=run, early_stop=early_stop)
 
     @override
-    def settings(self, rows: Sequence[Row] = ()) -> dict[str, Any]:
+    def settings(self, rows: Iterable[Row] = ()) -> dict[str, Any]:
         settings = {**super().settings(rows), "missing": self._missing}
         if released := [bool(row.get("passes")) for row in rows]:
             settings["passes"] = "release" if all(released) else "both" if any(released) else "rotations"
@@ -149,15 +149,16 @@ class CircularEval(Choice):
     @override
     def scores_of(self, items: Sequence[CircularItem]) -> dict[str, Any]:
         items = _readable(items)
+        answers, options, clusters = columns_of(items, "answer", "options", "cluster").values()
         return circular_scores(
             columns_of(items, "choice", "step", "correct", "judge_failed_rounds", "circular_correct"),
             _questions(items),
-            [item.answer[:1] for item in items],
-            [item.options for item in items],
+            [answer[:1] for answer in answers],
+            options,
             self.groups_of(items) or None,
             self._missing,
             self.reading,
-            [item.cluster for item in items],
+            clusters,
         )
 
     @override
@@ -171,14 +172,14 @@ class CircularEval(Choice):
         readable = _readable(result.items)
         if blind_run is not None:
             unsolved = {id for id, question in firsts.items() if blind_run.solved.get(question, True) is not True}
-            if left := [item for item in readable if item.id in unsolved]:
+            if left := PackedItems(item for item in readable if item.id in unsolved):
                 result.variants[WITHOUT_BLIND] = self.scores_of(left)
         if self.human_labels is not None:
             result.diagnostics["extractor_agreement"] = self.human_labels.agreement(readable)
-        if graded := [item for item in items if item.pass_name == OPEN and item.label is not None]:
+        if graded := PackedItems(item for item in items if item.pass_name == OPEN and item.label is not None):
             columns = columns_of(graded, "judge_score", "rounds", "exact_match", "empty_prediction")
             settings = JudgeSettings(judge_name(self.grader), self.rounds)
-            clusters = [item.cluster for item in graded]
+            clusters = columns_of(graded, "cluster")["cluster"]
             result.variants[GRADES] = answer_scores(columns, self.groups_of(graded) or None, settings, clusters)
         if dropped := result.scores["dropped"]:
             result.notes.append(note("left_out_of_circular", questions=dropped))
@@ -199,33 +200,29 @@ class CircularEval(Choice):
     def _missing(self) -> str:
         return "drop" if self.skip_bad else "error"
 
-    def _with_outcomes(self, items: Sequence[CircularItem]) -> list[CircularItem]:
+    def _with_outcomes(self, items: Sequence[CircularItem]) -> Sequence[CircularItem]:
         readable = _readable(items)
         if not readable:
-            return list(items)
-        correct = {"correct": [item.correct for item in readable]}
+            return items
+        correct = columns_of(readable, "correct")
         outcomes = add_circular(correct, _questions(readable), self._missing)["circular_correct"]
-        by_question = dict(zip([item.id for item in readable], outcomes, strict=True))
-        return [
+        by_question = dict(zip(columns_of(readable, "id")["id"], outcomes, strict=True))
+        return PackedItems(
             item if item.pass_name == OPEN else replace(item, circular_correct=by_question.get(item.id))
             for item in items
-        ]
+        )
 
     def _grade(self, items: Sequence[CircularItem]) -> list[CircularItem]:
         texts, answers = [item.text or "" for item in items], [item.label or "" for item in items]
         questions = [item.question or "" for item in items]
-        return with_columns(items, read_answers(texts, answers, questions, self.grader, self.rounds))
+        return list(with_columns(items, read_answers(texts, answers, questions, self.grader, self.rounds)))
 
 
-def _readable(items: Sequence[CircularItem]) -> list[CircularItem]:
+def _readable(items: Sequence[CircularItem]) -> Sequence[CircularItem]:
     """The items of passes with a public answer and a reply."""
-    return [item for item in items if item.answer and item.error is None]
+    return PackedItems(item for item in items if item.answer and item.error is None)
 
 
 def _questions(items: Sequence[CircularItem]) -> Questions:
-    return find_questions(
-        [item.id for item in items],
-        [pass_number(item.pass_name) for item in items],
-        [item.options for item in items],
-        [item.pass_count or 1 for item in items],
-    )
+    ids, names, options, counts = columns_of(items, "id", "pass_name", "options", "pass_count").values()
+    return find_questions(ids, list(map(pass_number, names)), options, [count or 1 for count in counts])

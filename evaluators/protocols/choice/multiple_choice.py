@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import replace
 from string import ascii_uppercase
@@ -99,7 +99,7 @@ class MultipleChoice(Choice):
         return f"{self.prompt_id}/{CLOSED_SET}{'/blind' if self.blind else ''}"
 
     @override
-    def settings(self, rows: Sequence[Row] = ()) -> dict[str, Any]:
+    def settings(self, rows: Iterable[Row] = ()) -> dict[str, Any]:
         return {**super().settings(rows), "prefill": self._prefill}
 
     @property
@@ -139,14 +139,9 @@ class MultipleChoice(Choice):
                 groups[f"{first}_by_{second}"] = list(map(", ".join, pairs))
         if self.by_response:
             groups["response"] = ["explicit" if self._names_option(item) else "ambiguous" for item in items]
-        return choice_scores(
-            columns_of(items, "choice", "step", "correct", "judge_failed_rounds"),
-            [item.answer for item in items],
-            [item.options for item in items],
-            groups,
-            self.reading,
-            [item.cluster for item in items],
-        )
+        columns = columns_of(items, "choice", "step", "correct", "judge_failed_rounds")
+        answers, options, clusters = columns_of(items, "answer", "options", "cluster").values()
+        return choice_scores(columns, answers, options, groups, self.reading, clusters)
 
     @override
     def score(self, items: Sequence[LossItem]) -> TaskResult:

@@ -15,7 +15,7 @@ from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.protocols.choice.choice import Choice, ChoiceItem, Pass, shuffled
 from eyechart.evaluators.protocols.protocol import CONFIG, Seed, check_texts
 from eyechart.evaluators.requests.types import Response, Row
-from eyechart.evaluators.results.items import MAIN, by_row, columns_of
+from eyechart.evaluators.results.items import MAIN, PackedItems, by_row, columns_of
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.choices.extraction import moved_letter
@@ -125,12 +125,12 @@ class SelfAwareness(Choice):
         questions = _questions(items)
         outcomes = {first.id: self._outcome(first, forced) for first, forced in questions if first.answer}
         result = super().score(
-            [
+            PackedItems(
                 replace(item, outcome=outcomes[item.id], self_aware=outcomes[item.id] in (OUTCOMES[0], OUTCOMES[2]))
                 if item.pass_name == MAIN and item.id in outcomes
                 else item
                 for item in items
-            ]
+            )
         )
         asked = [forced for _, forced in questions if forced is not None]
         missing = sum(item.error is not None for item in asked)
