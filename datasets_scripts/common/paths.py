@@ -94,9 +94,10 @@ def is_image(name: str) -> bool:
 
 
 def find_image(folders: Sequence[str], name: str) -> str | None:
-    """Return the path of image `name`, relative or absolute, in the first of `folders` that has it, or None.
+    """Return the path, links resolved, of image `name`, relative or absolute, in the first of `folders` that has it.
 
-    Annotations are read in Unicode NFC; files whose names are stored decomposed (NFD) are found too.
+    None if none of them has it. Annotations are read in Unicode NFC; files whose names are stored decomposed (NFD)
+    are found too.
 
     Raises:
         ValueError: Not found, and outside of one of the folders: data must not choose which other files are read.
@@ -108,7 +109,7 @@ def find_image(folders: Sequence[str], name: str) -> str | None:
     if found is None and len(inside) < len(paths):
         reason = "points outside the image folder, or is a link that does; copy the file there"
         raise ValueError(f"image {name!r:.200} {reason}: {folders[0]}")
-    return found
+    return None if found is None else os.path.realpath(found)
 
 
 def is_below(path: str, folder: str) -> bool:

@@ -80,8 +80,8 @@ class _Base64Text(ImageCell):
     def problem(self) -> str:  # type: ignore[override]
         return base64_problem(self.text)
 
-    def load(self) -> dict[str, Any]:
-        return {"bytes": decode_base64(self.text), "path": None}
+    def load(self) -> bytes:
+        return decode_base64(self.text)
 
 
 class OwnData(BenchmarkBuilder):

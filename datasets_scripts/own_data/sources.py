@@ -192,11 +192,12 @@ class _DatasetCell(ImageCell):
     place: int | None
     """Index within the row if the column has several images per row."""
 
-    def load(self) -> Any:
+    def load(self) -> bytes:
         """Read the image."""
         value = self.table[self.row][self.column][0].as_py()
         value = value if self.place is None else value[self.place]
-        return {"bytes": value, "path": None} if isinstance(value, bytes) else value
+        encoded: bytes = value if isinstance(value, bytes) else value["bytes"]
+        return encoded
 
 
 def _image_cells(dataset: datasets.Dataset, name: str) -> list[Any]:

@@ -16,6 +16,7 @@ from eyechart.datasets_scripts.common.errors import BadImageError, DataError, Us
 from eyechart.datasets_scripts.common.paths import check_not_empty
 from eyechart.datasets_scripts.common.prepared import load_prepared
 from eyechart.datasets_scripts.own_data import load_own
+from eyechart.datasets_scripts.own_data.rows import OwnData
 from eyechart.evaluators.evaluation.options import DataRequest
 from eyechart.evaluators.protocols.protocol import CLUSTER
 from eyechart.evaluators.requests.types import Row
@@ -30,6 +31,8 @@ _ROWS_PER_BLOCK = 10_000
 """Rows that are asked, answered and read before the next ones: their requests and responses are then forgotten."""
 _TABLES = ("arrow", "csv", "json", "parquet")
 """Formats whose cells may name any file, unlike paths of a folder of images, of a loading script or of a program."""
+_CHECKED = (OwnData.__module__.rpartition(".")[2], *datasets_scripts.DATASETS)
+"""Names that `datasets` gives to our builders, which store only paths whose links are resolved."""
 
 
 @dataclass(frozen=True)
@@ -232,11 +235,18 @@ class EncodedImage:
     """Index within the row if the column contains several images."""
 
     def read(self) -> Mapping[str, Any]:
-        """The encoded image as `{"bytes", "path"}`; raises `BadImageError` for a path that a table's author wrote."""
-        encoded = self._encoded()
-        if encoded and not encoded["bytes"] and encoded["path"] and self.table.info.builder_name in _TABLES:
+        """The encoded image as `{"bytes", "path"}`.
+
+        Raises `BadImageError` for a path that a table's author wrote, or that became a link after it was checked.
+        """
+        encoded, builder, reason = self._encoded(), self.table.info.builder_name, ""
+        path = encoded["path"] if encoded and not encoded["bytes"] else None
+        if path and builder in _TABLES:
             reason = "a table may not choose which files are read; embed the images, or load it with load_own"
-            raise BadImageError(reason, path=encoded["path"], row=self.row + 1)
+        elif path and builder in _CHECKED and os.path.realpath(path) != path:
+            reason = "it became a link after the data were loaded; copy the file there"
+        if reason:
+            raise BadImageError(reason, path=path, row=self.row + 1)
         return encoded
 
     @property

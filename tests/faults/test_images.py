@@ -275,6 +275,38 @@ def test_a_link_in_a_release(tmp_path):
         datasets_scripts.load_dataset("kadis700k", data_dir=release)
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    rows(
+        "the bytes count; no file is read",
+        ("an embedded image has the path of a file outside", "{folder}/secret.png", encoded(noise(), "PNG")),
+        ("an embedded image has the name of a file in the current folder", "1.png", encoded(noise(), "PNG")),
+        ("an embedded image of no bytes has the path of a file outside", "{folder}/secret.png", b""),
+    ),
+)
+def test_embedded_images_with_paths(name, content, tmp_path, monkeypatch):
+    *_, path = own_files(tmp_path, [])
+    for file in (tmp_path / "secret.png", tmp_path / "1.png"):
+        file.write_bytes(b"secret")
+    monkeypatch.chdir(tmp_path)
+    cells = pyarrow.array([{"bytes": content, "path": name.format(folder=tmp_path)}], STRUCT)
+    table = pyarrow.table({"image": cells, "quality": [1.0]})
+    parquet.write_table(table.replace_schema_metadata(FEATURES.arrow_schema.metadata), path)
+    (row,) = undecoded_rows(load_own(path, "quality"))
+    assert row["image"].read() == {"bytes": content, "path": None}
+
+
+@fault("an image becomes a link to a file elsewhere after its data were loaded", "the error names the row")
+def test_a_file_that_becomes_a_link(tmp_path):
+    path, *_ = own_files(tmp_path, ["photos/1.png"])
+    (row,) = undecoded_rows(load_own(path, "quality"))
+    assert row["image"].read()["path"] == str(tmp_path / "data" / "photos" / "1.png")
+    (tmp_path / "data" / "photos").rename(tmp_path / "data" / "old")
+    (tmp_path / "data" / "photos").symlink_to("old")
+    with pytest.raises(BadImageError, match=r"1\.png, row 1: it became a link"):
+        row["image"].read()
+
+
 @fault("a table that `datasets` loaded has the path of an image and not its bytes", "the error names row and path")
 def test_a_path_in_a_loaded_table(tmp_path):
     *_, path = own_files(tmp_path, ["{folder}/secret.png"])

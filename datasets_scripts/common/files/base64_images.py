@@ -4,7 +4,6 @@ import base64
 import binascii
 import re
 from dataclasses import dataclass
-from typing import Any
 
 from eyechart.datasets_scripts.common.files.image_cells import ImageCell
 
@@ -26,11 +25,11 @@ class Base64Cell(ImageCell):
     problem: str = ""
     """Why the cell cannot be decoded; "" if it can."""
 
-    def load(self) -> dict[str, Any]:
+    def load(self) -> bytes:
         """Read and decode the cell."""
         with open(self.path, "rb") as file:
             file.seek(self.offset)
-            return {"bytes": decode_base64(file.read(self.length)), "path": None}
+            return decode_base64(file.read(self.length))
 
 
 def is_base64(cell: bytes | str) -> bool:

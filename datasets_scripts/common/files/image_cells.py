@@ -11,10 +11,13 @@ class ImageCell(ABC):
     """Why the image cannot be read; "" if it can."""
 
     @abstractmethod
-    def load(self) -> dict[str, Any]:
-        """Return the `{"bytes", "path"}` value of the image."""
+    def load(self) -> bytes:
+        """Return the encoded image."""
 
 
 def load_image(image: Any) -> Any:
-    """Return a value that `datasets.Image` accepts: the content of a cell, else the path or value unchanged."""
-    return image.load() if isinstance(image, ImageCell) else image
+    """Return a value that `datasets.Image` accepts: the bytes of a cell, else the path or value unchanged.
+
+    A cell's path is dropped: `datasets` prefers a file of that name, wherever it is, to the cell's own bytes.
+    """
+    return {"bytes": image.load(), "path": None} if isinstance(image, ImageCell) else image

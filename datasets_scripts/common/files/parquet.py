@@ -44,10 +44,11 @@ class ParquetCell(ImageCell):
     problem: str = ""
     """Why the base64 text cannot be decoded; "" if it can, or if the cell is not base64."""
 
-    def load(self) -> Any:
+    def load(self) -> bytes:
         """Read the image, with its row group unless that was the last one read."""
         value = self.images.value(self.group, self.index)
-        return {"bytes": decode_base64(value), "path": None} if isinstance(value, str) else value
+        encoded: bytes = value["bytes"] if isinstance(value, dict) else value
+        return decode_base64(value) if isinstance(value, str) else encoded
 
 
 def read_parquet_rows(path: str, required: list[str], image_columns: list[str]) -> list[Row]:
