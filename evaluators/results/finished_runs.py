@@ -133,7 +133,8 @@ class Run:
         mask = pyarrow.compute.equal(self.predictions["repeat"], 1)
         for name in RESULT_COLUMNS[:3]:
             mask = pyarrow.compute.and_(mask, pyarrow.compute.equal(self.predictions[name], getattr(key, name)))
-        table = self.predictions.filter(mask)
+        # A filter copies the rows, which may be millions.
+        table = self.predictions if pyarrow.compute.all(mask).as_py() else self.predictions.filter(mask)
         return Answers(table, self.folder / PREDICTIONS_FILE) if table.num_rows else None
 
 

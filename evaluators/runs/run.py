@@ -124,8 +124,9 @@ def execute(
         print_everything(screen, results)
     print_screen(screen, results, failed)
     print_line(screen, f"Results: {folder}")
+    # The report reads answers from the file; those of a million rows are larger than the report.
+    del backend
     for result in finished:
-        # The report reads them from the file; those of a million rows are larger than the report.
         result.items = ()
     has_report = not is_main or _write_report(folder, screen, messages)
     is_judged = True
