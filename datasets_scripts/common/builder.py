@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from eyechart.datasets_scripts.common.prepared import record_files, remove_if_da
 
 IMAGES = ("load", "skip")
 """Values of the setting `images`."""
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 @dataclass
@@ -71,8 +73,7 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
 
     A script finds its annotations (`_annotations`), reads a file into raw rows (`_read`) and turns one raw row into one
     example (`_example`). All rows are parsed in the main process: errors are raised before anything is written, and
-    `num_proc` shards plain lists (of own data, the rows are parsed again when they are written). Images stay paths or
-    encoded bytes; no image is decoded here.
+    `num_proc` shards plain lists; own data are parsed again instead. Images stay encoded: no image is decoded here.
     """
 
     BUILDER_CONFIG_CLASS = BenchmarkConfig
@@ -255,13 +256,5 @@ def _check_texts(example: dict[str, Any], path: str, number: int) -> None:
     """Refuse invalid Unicode: JSON can escape a lone surrogate, but UTF-8 cannot encode it."""
     for column, value in example.items():
         for text in _as_list(value):
-            if isinstance(text, str) and not text.isascii() and not _is_unicode(text):
+            if isinstance(text, str) and not text.isascii() and _SURROGATE.search(text):
                 raise BadAnnotationError(f"column {column!r} is not valid Unicode: {text!r}", path=path, row=number)
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -97,7 +97,6 @@ def load_own(
         config_name="default",
         hash=source_fingerprint(*sorted(Path(__file__).parent.glob("*.py"))),
         cache_dir=cache,
-        # The library's batches for columns of images are small, and each takes memory.
         writer_batch_size=BATCH if images == "skip" else None,
         path=path,
         fingerprint=source.fingerprint,
@@ -113,10 +112,9 @@ def load_own(
     )
     builder.source = source
     builder.download_and_prepare()
-    # A dataset is in memory, too, as a file that is mapped.
-    split = source.split
+    # The memory of a process includes the mapped files of a dataset.
     del source, builder.source
-    return builder.as_dataset(split=split)
+    return builder.as_dataset(split=builder.config.split)
 
 
 def _split_bases(

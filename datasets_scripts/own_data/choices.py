@@ -65,7 +65,9 @@ def find_answer_form(
         are_letters = all(answer.upper() in list(ascii_uppercase[: len(found)]) for answer in answers)
         letters += are_letters
         texts += set(answers) <= set(found)
-        other = [one for one in answers if are_letters and one in found and found[_place(one)] != one]
+        other = [
+            one for one in answers if are_letters and one in found and found[ascii_uppercase.index(one.upper())] != one
+        ]
         unclear = f"{other[0]!r} to the options {list(found)}" if other else unclear
     if not count:
         return "private"
@@ -128,10 +130,6 @@ def _numbered_letter(answer: str, n_options: int, base: int, *, path: str, numbe
         reason = f"answer {answer!r} is not a number from {base} to {base + n_options - 1}, as base is {base}"
         raise BadAnnotationError(reason, path=path, row=number)
     return ascii_uppercase[place]
-
-
-def _place(letter: str) -> int:
-    return ascii_uppercase.index(letter.upper())
 
 
 def _list_in_text(text: str) -> Any:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -41,17 +41,17 @@ class Kind:
 KINDS: Mapping[str, Kind] = MappingProxyType(
     {
         "multiple choice": Kind(
-            lambda: multiple_choice_features([]),
+            cache(lambda: multiple_choice_features([])),
             ("images", "question", "options", "answer"),
             ("id", "question_id", "rotation", "hint"),
         ),
-        "quality": Kind(quality_features, ("image", "quality"), ("id",)),
+        "quality": Kind(cache(quality_features), ("image", "quality"), ("id",)),
         "pairs": Kind(
-            lambda: datasets.Features({**pair_features(), WINNER: datasets.Value("string")}),
+            cache(lambda: datasets.Features({**pair_features(), WINNER: datasets.Value("string")})),
             ("images", *QUALITIES),
             ("id", *_SIDES, *QUALITIES),
         ),
-        "description": Kind(description_features, ("image", "description"), ("id",)),
+        "description": Kind(cache(description_features), ("image", "description"), ("id",)),
     }
 )
 
@@ -120,16 +120,12 @@ class OwnData(BenchmarkBuilder):
     def _good_rows(self) -> Iterator[dict[str, Any]]:
         return (raw for _, raw in self._read(self.config.path) if ROW_ERROR not in raw)
 
-    @cached_property
-    def _value_features(self) -> dict[str, Any]:
-        documented, special = self._kind.features(), ("options", *NUMBERED)
-        return {name: documented[name] for name in self.config.used if name in documented and name not in special}
-
     def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any]:
+        features = self._kind.features()
+        names = [name for name in self.config.used if name in features and name not in ("options", *NUMBERED)]
         example: dict[str, Any] = {"id": str(raw["_row"])}
         try:
-            for name, feature in self._value_features.items():
-                example[name] = self._value(name, feature, raw, path, number)
+            example |= {name: self._value(name, features[name], raw, path, number) for name in names}
             for name, column in self.config.groups.items():
                 example[name] = "" if raw.get(column) is None else str(raw[column])
         except ValueError as error:
@@ -209,14 +205,9 @@ class OwnData(BenchmarkBuilder):
     def _images_by_index(self) -> dict[str, ImageCell]:
         """Images by the `index` of their row, which other rows may name (VLMEvalKit's tables)."""
         column = next((names[0] for role in _IMAGES if len(names := self.config.used.get(role, ())) == 1), None)
-        found: dict[str, ImageCell] = {}
-        for raw in self._good_rows() if "index" in self.source.columns else ():
-            index, cell = clean_text(str(raw.get("index"))), raw.get(column or "")
-            if isinstance(cell, ImageCell):
-                found[index] = cell
-            else:
-                found.pop(index, None)
-        return found
+        rows = self._good_rows() if "index" in self.source.columns else ()
+        cells = ((raw.get("index"), raw.get(column or "")) for raw in rows)
+        return {clean_text(str(index)): cell for index, cell in cells if isinstance(cell, ImageCell)}
 
     @cached_property
     def _answer_form(self) -> AnswerForm:

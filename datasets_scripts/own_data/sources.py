@@ -1,9 +1,9 @@
 """Opening your own data: a table, a folder or a dataset on the Hub, as rows with its own column names."""
 
-import datetime
 import os
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import datasets
@@ -22,8 +22,7 @@ FILES = (".tsv", ".csv", ".jsonl", ".parquet")
 """Suffixes of the files that are read."""
 _DELIMITERS = {".tsv": b"\t", ".csv": b","}
 BATCH = 1000
-"""Rows of a dataset that are in memory at once."""
-_SCALARS = (str, int, float, datetime.date, datetime.time, type(None))
+"""Rows in memory at once, of a dataset that is read and of one written without images; smaller batches are slower."""
 
 
 @dataclass(frozen=True)
@@ -93,19 +92,17 @@ def check_image_folder(folder: str | None) -> None:
 
 def _open_table(path: str, split: str, delimiter: bytes) -> OwnSource:
     columns = tuple(read_tsv_header(path, delimiter))
-
-    def read(image_columns: Collection[str], _: Collection[str]) -> Iterator[Row]:
-        return iterate_tsv_rows(path, (), image_columns, delimiter=delimiter)
-
-    return OwnSource(columns, columns, split, (os.path.dirname(path),), files_fingerprint([path]), read)
+    folders, fingerprint = (os.path.dirname(path),), files_fingerprint([path])
+    read = partial(iterate_tsv_rows, path, (), delimiter=delimiter)
+    return OwnSource(columns, columns, split, folders, fingerprint, lambda images, _: read(images))
 
 
 def _open_json_lines(path: str, split: str) -> OwnSource:
     columns: dict[str, None] = {}
-    nested, broken, number = {ROW_ERROR}, "", 0
+    nested, broken, number = set[str](), "", 0
     for number, raw in iterate_jsonl_rows(path):
         columns |= dict.fromkeys(raw)
-        nested |= {name for name, value in raw.items() if not isinstance(value, _SCALARS)}
+        nested |= {name for name, value in raw.items() if isinstance(value, (dict, list))}
         if ROW_ERROR in raw and not broken:
             broken = f"; row {number}: {raw[ROW_ERROR]}"
     if not number:
@@ -156,16 +153,18 @@ def _load(path: str, config: str | None, split: str | None, cache_dir: str | Non
 def _of_dataset(dataset: datasets.Dataset, split: str, path: str) -> OwnSource:
     features = dataset.features
     groups = tuple(name for name, feature in features.items() if _is_scalar(feature))
+    # `datasets` reads whole row groups of Parquet files, and their memory stays with pyarrow.
+    pa.default_memory_pool().release_unused()
 
     def read(image_columns: Collection[str], further: Collection[str]) -> Iterator[Row]:
         plain = [name for name in dataset.column_names if name not in image_columns and name in (*groups, *further)]
+        labels = [name for name in plain if isinstance(features[name], datasets.ClassLabel)]
         for start in range(0, len(dataset), BATCH):
             part = dataset.select(range(start, min(start + BATCH, len(dataset))))
             rows = part.select_columns(plain).to_list() if plain else [{} for _ in range(len(part))]
-            for name, feature in features.items():
-                if isinstance(feature, datasets.ClassLabel) and name in plain:
-                    for row in rows:
-                        row[name] = None if row[name] is None else feature.int2str(row[name])
+            for name in labels:
+                for row in rows:
+                    row[name] = None if row[name] is None else features[name].int2str(row[name])
             for name in image_columns:
                 for row, cell in zip(rows, _image_cells(part, name), strict=True):
                     row[name] = cell

@@ -17,8 +17,6 @@ Row = tuple[int, dict[str, Any]]
 """The row's number, as a text editor or spreadsheet counts it, and its fields."""
 ROW_ERROR = "_error"
 """The only field of a row that could not be read; it contains the reason."""
-
-
 _RELOAD = ". Correct the file there, or download it again if it is incomplete"
 
 
@@ -86,8 +84,8 @@ def iterate_jsonl_rows(path: str) -> Iterator[Row]:
             for number, line in enumerate(file, 1):
                 if line.strip():
                     yield number, _line_object(line.removesuffix("\n"))
-    except UnicodeDecodeError:
-        # Its position is that in the part that was read last, not that in the file.
+    except BadAnnotationError:
+        # Read at once, it is an error with its position in the whole file.
         _read_text(path)
         raise
 
@@ -221,11 +219,8 @@ def code_field(row: Mapping[str, Any], name: str, table: Sequence[str], *, path:
 
 
 def _read_text(path: str) -> str:
-    try:
-        with _opened(path) as file:
-            return file.read()
-    except UnicodeDecodeError as error:
-        raise BadAnnotationError(f"not UTF-8 text: {error}", path=path) from error
+    with _opened(path) as file:
+        return file.read()
 
 
 @contextmanager
@@ -235,6 +230,8 @@ def _opened(path: str) -> Iterator[TextIO]:
             yield file
     except FileNotFoundError as error:
         raise MissingFileError("the annotation file is missing", path=path) from error
+    except UnicodeDecodeError as error:
+        raise BadAnnotationError(f"not UTF-8 text: {error}", path=path) from error
     except OSError as error:
         raise BadAnnotationError(f"cannot be read: {error.strerror or error}", path=path) from error
 

@@ -39,12 +39,7 @@ def read_tsv_rows(
 
 
 def iterate_tsv_rows(
-    path: str,
-    required: Sequence[str],
-    image_columns: Collection[str],
-    *,
-    images: bool = True,
-    delimiter: bytes = b"\t",
+    path: str, required: Sequence[str], image_columns: Collection[str], *, images: bool = True, delimiter: bytes = b"\t"
 ) -> Iterator[Row]:
     """Read a separated table with a header; a row's number is that of its last line (the header is line 1).
 
