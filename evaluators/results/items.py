@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Union, get_args, get_origin, get_type_hints
 
@@ -92,10 +92,9 @@ class PackedItems(Sequence[Any]):
                 self._parts.append((kind, packed))
                 self._open = []
 
-    def column(self, name: str) -> list[Any]:
+    def column(self, name: str) -> "PackedColumn":
         """One field of all items."""
-        packed = [value for _, part in self._parts for value in _unpacked(part[name])]
-        return packed + [getattr(item, name) for item in self._open]
+        return PackedColumn([part[name] for _, part in self._parts], [getattr(item, name) for item in self._open])
 
     @override
     def __len__(self) -> int:
@@ -119,6 +118,32 @@ class PackedItems(Sequence[Any]):
         return list(self) == list(other) if isinstance(other, Sequence) else NotImplemented
 
 
+class PackedColumn(Sequence[Any]):
+    """One field of packed items; the part that was read last is kept."""
+
+    def __init__(self, parts: Sequence[bytes], others: Sequence[Any]) -> None:
+        """Unpack nothing yet."""
+        self._parts, self._others = parts, others
+        self._number, self._values = -1, list[Any]()
+
+    @override
+    def __len__(self) -> int:
+        return len(self._parts) * _ITEMS_PER_PART + len(self._others)
+
+    @override
+    def __iter__(self) -> Iterator[Any]:
+        return chain(chain.from_iterable(map(_unpacked, self._parts)), self._others)
+
+    @override
+    def __getitem__(self, index: Any) -> Any:
+        part, place = divmod(range(len(self))[index], _ITEMS_PER_PART)
+        if part == len(self._parts):
+            return self._others[place]
+        if part != self._number:
+            self._number, self._values = part, _unpacked(self._parts[part])
+        return self._values[place]
+
+
 def _unpacked(column: bytes) -> list[Any]:
     values: list[Any] = pickle.loads(zlib.decompress(column))
     return values
@@ -134,9 +159,12 @@ def by_row(items: Iterable[Any]) -> list[dict[str, Any]]:
 
 def columns_of(items: Sequence[Item], *names: str) -> dict[str, list[Any]]:
     """Some fields of items as columns, the form that the functions of `metrics/scoring` take."""
-    if isinstance(items, PackedItems):
-        return {name: items.column(name) for name in names}
-    return {name: [getattr(item, name) for item in items] for name in names}
+    return {name: list(column_of(items, name)) for name in names}
+
+
+def column_of(items: Sequence[Item], name: str) -> Sequence[Any]:
+    """One field of items, for large values that are unpacked only as they are read."""
+    return items.column(name) if isinstance(items, PackedItems) else [getattr(item, name) for item in items]
 
 
 def with_columns(items: Sequence[Any], columns: Mapping[str, Sequence[Any]]) -> Iterator[Any]:

@@ -15,7 +15,7 @@ from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.protocols.choice.choice import Choice, ChoiceItem, Pass, shuffled
 from eyechart.evaluators.protocols.protocol import CONFIG, Fixed, Seed
 from eyechart.evaluators.requests.types import OutputType, Response, Row
-from eyechart.evaluators.results.items import MAIN, columns_of
+from eyechart.evaluators.results.items import MAIN, column_of, columns_of
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.choices.accuracy import choice_scores
 from eyechart.metrics.scoring.choices.extraction import moved_letter
@@ -140,8 +140,8 @@ class MultipleChoice(Choice):
         if self.by_response:
             groups["response"] = ["explicit" if self._names_option(item) else "ambiguous" for item in items]
         columns = columns_of(items, "choice", "step", "correct", "judge_failed_rounds")
-        answers, options, clusters = columns_of(items, "answer", "options", "cluster").values()
-        return choice_scores(columns, answers, options, groups, self.reading, clusters)
+        answers, clusters = columns_of(items, "answer", "cluster").values()
+        return choice_scores(columns, answers, column_of(items, "options"), groups, self.reading, clusters)
 
     @override
     def score(self, items: Sequence[LossItem]) -> TaskResult:

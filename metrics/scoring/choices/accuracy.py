@@ -56,8 +56,7 @@ def yes_no_scores(correct: ArrayLike, answers: Sequence[str]) -> dict[str, Any] 
         {'yes': 1.0, 'no': 0.0, 'all': 0.3333333333333333, 'mean': 0.5, 'n_yes': 1, 'n_no': 2}
     """
     flags = np.asarray(correct, dtype=bool)
-    keys = np.array([comparison_key(answer) for answer in answers])
-    yes, no = flags[keys == "yes"], flags[keys == "no"]
+    yes, no = (flags[rows] for rows in _yes_and_no(answers))
     if not len(yes) and not len(no):
         return None
     scores = [float(side.mean()) if len(side) else float("nan") for side in (yes, no)]
@@ -153,8 +152,11 @@ def _scores_of(
     clusters: Clusters,
 ) -> dict[str, Any]:
     n, flags = len(rows), [items["correct"][row] for row in rows]
-    answers = [right_text(references[row], choices[row]) for row in rows]
-    right_letters, sizes = [references[row] for row in rows], [len(choices[row]) for row in rows]
+    right_letters, answers, sizes = [references[row] for row in rows], list[str](), list[int]()
+    # The options of a million rows may be unpacked as they are read.
+    for letters, options in zip(right_letters, map(choices.__getitem__, rows), strict=True):
+        answers.append(right_text(letters, options))
+        sizes.append(len(options))
     # Several accepted options have no single position.
     single = [place for place, right in enumerate(right_letters) if len(right) == 1]
     shared = clusters.select(rows)
@@ -181,8 +183,14 @@ def _scores_of(
     }
 
 
+def _yes_and_no(answers: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows where the answer is yes, and where it is no."""
+    keys = [comparison_key(answer) for answer in answers]
+    yes, no = (np.flatnonzero([key == answer for key in keys]) for answer in ("yes", "no"))
+    return yes, no
+
+
 def _balanced(flags: NDArray[np.bool_], answers: Sequence[str], clusters: Clusters) -> Interval:
     """Interval of the mean of the accuracies where the answer is yes and where it is no."""
-    keys = np.array([comparison_key(answer) for answer in answers])
-    yes, no = (np.flatnonzero(keys == answer) for answer in ("yes", "no"))
+    yes, no = _yes_and_no(answers)
     return balanced_interval(flags[yes], flags[no], clusters.select(yes), clusters.select(no))

@@ -111,6 +111,22 @@ def test_the_written_items_and_the_evaluate_module_give_the_same_scores(tmp_path
         np.testing.assert_equal(module.compute(**INPUTS[protocol.name](protocol, public)), result.scores)
 
 
+@pytest.mark.parametrize("task", ["q_bench/perception", "mmbench/en", "q_bench/assessment", "two_afc/coarse"])
+def test_many_rows_are_asked_and_kept_in_parts(tmp_path, monkeypatch, task):
+    whole = running.run(task, Answers(), data(task))
+    monkeypatch.setattr("eyechart.evaluators.evaluation.data._ROWS_PER_BLOCK", 7)
+    monkeypatch.setattr("eyechart.evaluators.results.items._ITEMS_PER_PART", 3)
+    steps = []
+    parts = running.run(task, Answers(), data(task), lambda *step: steps.append(step))
+    np.testing.assert_equal(parts.scores, whole.scores)
+    assert parts.items == whole.items and len(parts.items) == len(whole.items)
+    assert [parts.items[place] for place in (0, 4, -1)] == [whole.items[place] for place in (0, 4, -1)]
+    np.testing.assert_equal(parts.diagnostics, whole.diagnostics)
+    assert (parts.settings, parts.notes) == (whole.settings, whole.notes)
+    assert steps[-1] == (len(whole.items),) * 2
+    np.testing.assert_equal(running.written_and_scored_again(tmp_path, parts), whole.scores)
+
+
 def columns(items, **fields):
     return {name: [getattr(item, field) for item in items] for name, field in fields.items()}
 
