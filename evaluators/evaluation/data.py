@@ -268,23 +268,19 @@ def undecoded_rows(dataset: datasets.Dataset, limit: int | None = None) -> list[
 def read_rows(dataset: datasets.Dataset, limit: int | None = None) -> Iterator[dict[str, Any]]:
     """The rows of `undecoded_rows`, read in parts."""
     count = len(dataset) if limit is None else min(limit, len(dataset))
-    for start in range(0, count, _ROWS_AT_ONCE):
-        yield from _undecoded_part(dataset.select(range(start, min(start + _ROWS_AT_ONCE, count))))
-
-
-def _undecoded_part(dataset: datasets.Dataset) -> list[dict[str, Any]]:
     # Read once, because each access copies them.
     features, columns = dataset.features, _image_columns(dataset)
-    rows = dataset.remove_columns(columns).to_list()
-    table = dataset.with_format("arrow")
-    for index, row in enumerate(rows):
-        for name in columns:
-            row[name] = EncodedImage(table, name, index, None)
-            if not isinstance(features[name], datasets.Image):
-                images = table[index][name][0]
-                count = len(images) if images.is_valid else 0
-                row[name] = [EncodedImage(table, name, index, number) for number in range(count)]
-    return rows
+    table, others = dataset.with_format("arrow"), dataset.remove_columns(columns)
+    for start in range(0, count, _ROWS_AT_ONCE):
+        part = others.select(range(start, min(start + _ROWS_AT_ONCE, count))).to_list()
+        for index, row in enumerate(part, start):
+            for name in columns:
+                row[name] = EncodedImage(table, name, index, None)
+                if not isinstance(features[name], datasets.Image):
+                    images = table[index][name][0]
+                    size = len(images) if images.is_valid else 0
+                    row[name] = [EncodedImage(table, name, index, number) for number in range(size)]
+            yield row
 
 
 def _image_columns(dataset: datasets.Dataset) -> list[str]:
