@@ -1,23 +1,19 @@
 """Whether cards and boards show a result: why it is refused, and whether its scores follow from its predictions."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.evaluation.scoring import item_type, score_again
-from eyechart.evaluators.requests.values import brief, is_number
+from eyechart.evaluators.requests.values import brief
+from eyechart.evaluators.results.agreement import average_differences, differences, disagreements
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, unconfirmed_names
 from eyechart.evaluators.results.items import Item
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import AVERAGE, TaskResult
 from eyechart.evaluators.tasks.task import Task
-from eyechart.metrics.database_averages import mean_scores
 from eyechart.metrics.score_spec import value_at
-from eyechart.metrics.scores import FIT_PARAMETERS
 
-TOLERANCE = 1e-6
-"""Absolute and relative tolerance for scores: more than processors differ, less than any column shows."""
 LOCAL_OPTIONS = ("mm21_scores", "mm21_dir", "image_dir")
 """Dataset options that name files on one machine; the result's `mm21_quality` says which scores MM21 has."""
 
@@ -59,37 +55,36 @@ class Recomputing:
     known: dict[TaskKey, tuple[str, ...]] = field(default_factory=dict)
     """What was found so far; averages need that of their databases."""
 
-    def differences(self, key: TaskKey, task: Task) -> tuple[str, ...]:
-        """How a result of a task differs from its predictions; empty if it does not, or without predictions."""
+    def differences(self, key: TaskKey, task: Task | None) -> tuple[str, ...]:
+        """How a result differs from its predictions, if there are any; the task is None if it is not at hand."""
         if key not in self.known:
-            self.known[key] = self._average(key, task) if key.dataset == AVERAGE else self._single(key, task)
+            self.known[key] = self._average(key, task) if task and key.dataset == AVERAGE else self._single(key, task)
         return self.known[key]
 
-    def _single(self, key: TaskKey, task: Task) -> tuple[str, ...]:
+    def _single(self, key: TaskKey, task: Task | None) -> tuple[str, ...]:
         result, answers = self.run.tasks[key], self.run.answers(key)
         if answers is None:
-            return ()
+            is_missing = self.run.predictions is None and self.run.results.predictions_sha256
+            return ("its predictions are missing; repeat the run (stored answers are reused)",) if is_missing else ()
+        # A protocol or scoring function of the user's own is known only to the task.
+        if task is None and ("score" in result.settings or item_type(None, result) is Item):
+            return first_few(disagreements(self.run, key))
         try:
             items = answers.items(item_type(task, result))
             expected = score_again(task, result, items)
         except DataError as error:
             return (error.reason,)
-        changed = _differences("scores", result.scores, expected.scores)
-        return first_few([*changed, *_item_differences(items, expected.items)])
+        again = expected.scores or {}
+        # The same holds for groups that are not columns.
+        stated = {name: of for name, of in (result.scores or {}).items() if task or name in again or "by_" not in name}
+        return first_few([*differences("scores", stated, again), *_item_differences(items, expected.items)])
 
     def _average(self, key: TaskKey, task: Task) -> tuple[str, ...]:
         """An average is recomputed from the results on its databases, which are checked too."""
         keys = [key._replace(dataset=name) for name in task.data.run_on]
-        scores = {part.dataset: self.run.tasks[part].scores for part in keys if part in self.run.tasks}
-        if missing := [part.dataset for part in keys if scores.get(part.dataset) is None]:
-            return (f"the average needs databases without scores in this run: {', '.join(missing)}",)
-        if wrong := [part.dataset for part in keys if self.differences(part, task)]:
+        if wrong := [part.dataset for part in keys if part in self.run.tasks and self.differences(part, task)]:
             return (f"the averaged results differ from their predictions: {', '.join(wrong)}",)
-        try:
-            expected = mean_scores({name: of_part or {} for name, of_part in scores.items()})
-        except KeyError as error:
-            return (f"the averaged results lack {error}",)
-        return first_few(_differences("scores", self.run.tasks[key].scores, expected))
+        return first_few(average_differences(self.run, key, task.data.run_on))
 
 
 def first_few(texts: Iterable[str], most: int = 5) -> tuple[str, ...]:
@@ -102,24 +97,4 @@ def _item_differences(items: Sequence[Item], expected: Sequence[Item]) -> Iterat
     """Where items differ from what their replies give; paired tests use it."""
     for item, again in zip(items, expected, strict=True):
         if item != again:
-            yield from _differences(f"item {brief(item.id)} ({brief(item.pass_name)})", vars(item), vars(again))
-
-
-def _differences(name: str, stored: Any, expected: Any) -> Iterator[str]:
-    """Every value that differs from the expected one."""
-    if isinstance(stored, Mapping) and isinstance(expected, Mapping):
-        for key in dict.fromkeys([*expected, *stored]):
-            # Different parameters can describe the same curve; its PLCC and RMSE are compared instead.
-            if key != FIT_PARAMETERS:
-                yield from _differences(f"{name}.{brief(key)[1:-1]}", stored.get(key), expected.get(key))
-    elif isinstance(stored, list) and isinstance(expected, list) and len(stored) == len(expected):
-        for index, (value, again) in enumerate(zip(stored, expected, strict=True)):
-            yield from _differences(f"{name}[{index}]", value, again)
-    elif not _are_equal(stored, expected):
-        yield f"{name} is {brief(stored)}; its predictions give {brief(expected)}"
-
-
-def _are_equal(stored: Any, expected: Any) -> bool:
-    if is_number(stored) and is_number(expected):
-        return abs(stored - expected) <= TOLERANCE * max(1.0, abs(expected))
-    return bool(stored == expected) or (stored != stored and expected != expected)
+            yield from differences(f"item {brief(item.id)} ({brief(item.pass_name)})", vars(item), vars(again))

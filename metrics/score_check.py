@@ -74,8 +74,11 @@ def contradictions(scores: Mapping[str, Any], where: str = "scores") -> Iterator
         if all(map(_is_defined, (*parts, total))) and abs(sum(parts) / divisor - total) > _ROUNDING:
             of = f"the {'sum' if divisor == 1 else 'mean'} of {' and '.join(keys)}"
             yield f"{where}.{whole} is {total!r:.60}; expected {of}, {sum(parts) / divisor:g}"
-    for found in filter(lambda found: _is_defined(found.value(scores)), _SPECS.values()):
-        yield from _count_contradictions(found, scores, where)
+    for found in _SPECS.values():
+        if _is_defined(found.value(scores)):
+            yield from _count_contradictions(found, scores, where)
+        elif (bounds := found.bounds(scores)) and all(map(_is_defined, bounds)):
+            yield f"{where}.{found.key} is undefined, but {found.interval_key} is {bounds!r:.60}"
     for name, parts in scores.items():
         if name.startswith("by_") and _are_mappings(parts):
             for part, own in parts.items():

@@ -297,6 +297,8 @@ number. The lowest is 0."""
 
 IMAGE_SCORES = "scores"
 """Not a score: the scores of images that were ranked from pairs, by id, or by pool and id."""
+EQUAL_QUALITY, DROPPED = "equal_quality", "dropped"
+"""Counts of pairs without a right answer, and of questions that CircularEval leaves out."""
 INTERVALS = "intervals"
 """Not a score: the `kind` of each interval and its number of independent `units`, by the key of the score."""
 FIT_PARAMETERS = "fit_parameters"

@@ -63,6 +63,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: item.path not in slow)
 
 
+@pytest.fixture
+def any_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs are read whose scores are not those of their answers, for tests of what is shown of both."""
+    monkeypatch.setattr("eyechart.evaluators.results.finished_runs.check_agreement", lambda run: None)
+
+
 @pytest.fixture(scope="session")
 def reference() -> Path:
     """The folder of real reference data."""

@@ -6,7 +6,7 @@ Q-Bench publishes plain averages over databases (Tables 4 and 11, column "Averag
 import json
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.protocols import PROTOCOLS
 from eyechart.evaluators.protocols.protocol import DEFAULT, Protocol, setting_fields
-from eyechart.evaluators.protocols.quality_assessment import NUMERICAL, READ_NUMBER
+from eyechart.evaluators.protocols.quality_assessment import NUMERICAL, READ_NUMBER, WordPair
 from eyechart.evaluators.results.items import Item
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import AVERAGE, SAMPLE, TaskResult
@@ -57,6 +57,8 @@ def score_again(task: Task | None, result: TaskResult, items: Sequence[Item], *,
         with warnings.catch_warnings():
             # The result already contains the warnings of the run.
             warnings.simplefilter("ignore")
+            if task is None:
+                protocol = replace(protocol, groups=tuple(items[0].groups) if items else ())
             if parse and protocol.scorer is None and protocol.judge is None:
                 items = protocol.parse(items)
             return protocol.score(items)
@@ -76,8 +78,14 @@ def protocol_of(task: Task | None, result: TaskResult) -> Protocol:
     if task is not None:
         protocol: Protocol = task.bound()
     elif (known := PROTOCOLS.get(str(settings.get("protocol")))) is not None:
-        # Nothing is asked again, so its prompts do not matter.
-        protocol = known(prompts={DEFAULT: lambda row: ()}, prompt_id=str(settings.get("prompt_id")))
+        # Nothing is asked again, so its prompts do not matter. Scores record what its definition fixed.
+        names = {part.name for part in fields(known)} - {"judge"}
+        fixed: dict[str, Any] = {
+            name: value for name, value in (result.scores or {}).items() if name in names and isinstance(value, str)
+        }
+        if isinstance(pair := settings.get("word_pair"), str):
+            fixed["word_pairs"] = (WordPair(*(tuple(words.split("+")) for words in pair.split("/"))),)
+        protocol = known(prompts={DEFAULT: lambda row: ()}, prompt_id=str(settings.get("prompt_id")), **fixed)
     else:
         raise DataError(f"unknown protocol in its settings: {settings.get('protocol')!r:.60}")
     recorded: dict[str, Any] = {

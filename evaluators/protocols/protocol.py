@@ -23,7 +23,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from eyechart.datasets_scripts.common.errors import DataError, unknown_name
 from eyechart.evaluators.requests.types import IMAGE, OutputType, Prompt, Request, Response, Row
 from eyechart.evaluators.requests.values import brief, is_number
-from eyechart.evaluators.results.items import MAIN, Item, PackedItems, columns_of
+from eyechart.evaluators.results.items import MAIN, UNKNOWN, Item, PackedItems, columns_of
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.judging.lexical import lexical
 from eyechart.metrics.scoring.judging.replies import Judge
@@ -45,8 +45,6 @@ DEFAULT = "default"
 """Name of the prompt that a task uses unless the run names another."""
 CLUSTER = "_cluster"
 """Key under which a run stores a row's cluster: its image, or the column that a task file names."""
-UNKNOWN = "unknown"
-"""Group of items for which the release gives none."""
 ScoringFunction = Callable[[str, Row], float]
 """Takes a reply and its row, and returns a number; True counts as 1."""
 

@@ -8,7 +8,9 @@ from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eyechart.datasets_scripts.common.errors import BadResultsError, MissingFileError, UsageError
+from eyechart.datasets_scripts.common.pairs.label_pools import MIXED_POOL
 from eyechart.datasets_scripts.official import in_official_terms, official_counts
+from eyechart.evaluators.results.agreement import check_agreement
 from eyechart.evaluators.results.items import (
     PREDICTIONS_FILE,
     RESULT_COLUMNS,
@@ -19,17 +21,9 @@ from eyechart.evaluators.results.items import (
     read_predictions,
 )
 from eyechart.evaluators.results.notes import Note, note
-from eyechart.evaluators.results.results_file import (
-    AVERAGE,
-    SAMPLE,
-    Results,
-    TaskResult,
-    check_stated_scores,
-    read_results,
-    task_folder,
-)
+from eyechart.evaluators.results.results_file import AVERAGE, SAMPLE, Results, TaskResult, read_results, task_folder
 from eyechart.metrics.score_spec import value_at
-from eyechart.metrics.scores import specs_in
+from eyechart.metrics.scores import DROPPED, specs_in
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 if TYPE_CHECKING:
@@ -139,7 +133,15 @@ class Run:
 
 
 def read_runs(folders: Sequence[str | Path]) -> list[Run]:
-    """Read finished runs, from their folders or the `results.json` in each.
+    """Read finished runs whose scores agree with their predictions; as `load_runs`."""
+    runs = load_runs(folders)
+    for run in runs:
+        check_agreement(run)
+    return runs
+
+
+def load_runs(folders: Sequence[str | Path]) -> list[Run]:
+    """Read finished runs whose scores are computed again, from their folders or the `results.json` in each.
 
     Raises `UsageError` if no run is given, or one twice, and `DataError` for files that are missing or cannot be read.
     """
@@ -159,9 +161,6 @@ def read_runs(folders: Sequence[str | Path]) -> list[Run]:
         read_predictions(path / PREDICTIONS_FILE, result.predictions_sha256)
         for path, result in zip(paths, results, strict=True)
     ]
-    for path, result, table in zip(paths, results, predictions, strict=True):
-        if table is None:
-            check_stated_scores(result, path)
     return list(map(Run, paths, _labels(paths, results), results, predictions))
 
 
@@ -226,8 +225,16 @@ def extent(results: Sequence[TaskResult]) -> str:
         totals = official[0] if len(official) == 1 else (sum(known[0] for known in official),)
         return in_official_terms(count, totals) + sampled
     rows = sum(setting["data"].get("rows") or 0 for setting in settings)
-    is_part = sampled or any(setting.get("limit") is not None for setting in settings)
-    return f"{count:,} of {rows:,} items{sampled}" if is_part and count < rows else ""
+    return f"{count:,} of {rows:,} items{sampled}" if any(map(is_part, results)) and count < rows else ""
+
+
+def is_part(result: TaskResult) -> bool:
+    """Whether a result is on a part of its data, as its settings say or its counts show."""
+    settings, scores, pool = result.settings, result.scores or {}, result.variants.get(MIXED_POOL) or {}
+    if SAMPLE in settings or settings.get("limit") is not None:
+        return True
+    counts = scored_items(scores), scored_items(pool), scores.get(DROPPED), len(result.left_out)
+    return counts[0] is not None and sum(filter(None, counts)) < (value_at(settings, "data.rows") or 0)
 
 
 def all_notes(result: TaskResult) -> Iterator[Note]:

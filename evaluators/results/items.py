@@ -24,6 +24,8 @@ PREDICTIONS_FILE = "predictions.parquet"
 _ITEMS_PER_PART = 10_000
 MAIN = "main"
 """The first pass over a row."""
+UNKNOWN = "unknown"
+"""Group of items for which the release gives none."""
 RESULT_COLUMNS = ("task", "dataset", "split", "model")
 """Columns of the file that say which result an item belongs to."""
 

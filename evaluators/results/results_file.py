@@ -1,5 +1,6 @@
 """The contents of `results.json`, written and read."""
 
+import json
 import math
 import platform
 import re
@@ -15,7 +16,7 @@ from typing_extensions import TypedDict
 from eyechart.datasets_scripts.common.errors import BadResultsError, MissingFileError
 from eyechart.datasets_scripts.common.paths import open_regular
 from eyechart.evaluators.results.notes import Note
-from eyechart.metrics.score_check import contradictions, misfits
+from eyechart.metrics.score_check import misfits
 from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scores import FIT_PARAMETERS, specs_in
 
@@ -211,12 +212,15 @@ def read_results(path: str | Path) -> Results:
         with open_regular(file) as opened:
             content = opened.read()
         raw = from_json(content)
+        json.loads(content, object_pairs_hook=_object, parse_float=_float)
     except FileNotFoundError as error:
         raise MissingFileError(f"does not exist; every finished run has a {RESULTS_FILE}", path=file) from error
     except (OSError, ValueError) as error:
-        raise _bad(file, f"cannot be read as results: {error}") from error
+        raise bad_results(file, f"cannot be read as results: {error}") from error
     if not isinstance(raw, dict) or "schema" not in raw:
-        raise _bad(file, f'cannot be read as results: expected an object with the key "schema" and its value {SCHEMA}')
+        raise bad_results(
+            file, f'cannot be read as results: expected an object with the key "schema" and its value {SCHEMA}'
+        )
     if raw["schema"] != SCHEMA or type(raw["schema"]) is not int:
         raise BadResultsError(
             f"its schema is {raw['schema']!r:.40}, but this version of eyechart ({metadata.version('eyechart')}) reads "
@@ -226,24 +230,17 @@ def read_results(path: str | Path) -> Results:
     try:
         results = Results.model_validate(to_jsonable_python(raw, inf_nan_mode="null"))
     except ValidationError as error:
-        raise _bad(file, _first_misfit(error)) from error
+        raise bad_results(file, _first_misfit(error)) from error
     keys: set[tuple[str, str, str]] = set()
     for number, task in enumerate(results.tasks):
         keys.add((task.task, task.dataset, task.split))
         if len(keys) == number:
-            raise _bad(file, f"tasks[{number}] repeats the task, dataset and split of an earlier result")
+            raise bad_results(file, f"tasks[{number}] repeats the task, dataset and split of an earlier result")
         missing = [name for name in _REQUIRED if name not in task.model_fields_set]
         if missing:
-            raise _bad(file, f"key tasks[{number}].{missing[0]}: field required")
+            raise bad_results(file, f"key tasks[{number}].{missing[0]}: field required")
         task.scores, task.variants, task.diagnostics = map(with_nan, (task.scores, task.variants, task.diagnostics))
     return results
-
-
-def check_stated_scores(results: Results, path: Path) -> None:
-    """Raise `BadResultsError` if scores contradict each other; without predictions, nothing else would show it."""
-    for number, task in enumerate(results.tasks):
-        if reason := next(contradictions(task.scores or {}, f"key tasks[{number}].scores"), ""):
-            raise _bad(path / RESULTS_FILE, reason)
 
 
 def with_nan(value: Any) -> Any:
@@ -258,7 +255,21 @@ def with_nan(value: Any) -> Any:
     return value
 
 
-def _bad(file: Path, reason: str) -> BadResultsError:
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(value := dict(pairs)) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the key {next(name for name in value if names.count(name) > 1)!r:.80} appears twice")
+    return value
+
+
+def _float(text: str) -> float:
+    if math.isinf(value := float(text)):
+        raise ValueError(f"the number {text:.40} is too large")
+    return value
+
+
+def bad_results(file: Path, reason: str) -> BadResultsError:
+    """The error for the results in a file."""
     error = BadResultsError(reason, path=file)
     error.add_note("Results files must not be edited: restore the file, or repeat the run (stored answers are reused).")
     return error

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import AfterValidator, AnyUrl, BaseModel, ConfigDict, Field, UrlConstraints, ValidationError
 
 from eyechart.datasets_scripts.common.errors import BadResultsError, DataError, MissingFileError
-from eyechart.evaluators.results.finished_runs import Run, read_runs
+from eyechart.evaluators.results.finished_runs import Run, load_runs
 from eyechart.evaluators.results.items import PREDICTIONS_FILE, RESULT_COLUMNS
 from eyechart.evaluators.results.results_file import AVERAGE, RESULTS_FILE, TaskResult
 from eyechart.hub_cards.leaderboard.boards import Board
@@ -146,7 +146,7 @@ def read_entry(folder: Path, root: Path) -> Entry:
     for name, most in MOST_BYTES.items():
         _check_file(folder / name, most)
     file = f"results/{hashlib.sha256((folder / RESULTS_FILE).read_bytes()).hexdigest()[:20]}.json"
-    (run,) = read_runs([folder])
+    (run,) = load_runs([folder])
     if (n := len(run.results.tasks)) > MOST_RESULTS:
         raise BadResultsError(f"{n:,} results; an entry has at most {MOST_RESULTS:,}", path=folder / RESULTS_FILE)
     if run.predictions is not None:

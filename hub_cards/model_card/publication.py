@@ -27,8 +27,8 @@ BEGIN = "<!-- eyechart: begin -->"
 END = "<!-- eyechart: end -->"
 _KEY = "model-index"
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_DOTS = re.compile(r"\A(\s*---[ \t]*\n(?:(?!---).*\n)*?)\.\.\.[ \t]*$", re.MULTILINE)
-"""A card's metadata that end with three dots, as YAML allows; `huggingface_hub` knows three hyphens only."""
+_METADATA = re.compile(r"\A\s*---[ \t]*\n((?:(?!---).*\n)*?)(?:---|\.\.\.)[ \t]*$", re.MULTILINE)
+"""A card's metadata, which YAML allows to end with dots and marks to end with blanks; `huggingface_hub` does not."""
 _MAX_BYTES = 10_000_000
 
 
@@ -127,7 +127,7 @@ def merged_card(card: str, model: str, entries: Sequence[Mapping[str, Any]], sec
     unchanged.
     """
     first = _LINE_END.search(card)
-    text = _DOTS.sub(r"\1---", _LINE_END.sub("\n", card))
+    text = _LINE_END.sub("\n", card)
     if entries:
         text = _with_results(text, model, entries)
     return _with_section(text, section).replace("\n", first[0] if first else "\n")
@@ -136,7 +136,10 @@ def merged_card(card: str, model: str, entries: Sequence[Mapping[str, Any]], sec
 def _with_results(text: str, model: str, entries: Sequence[Mapping[str, Any]]) -> str:
     from huggingface_hub.repocard import REGEX_YAML_BLOCK, RepoCard
 
+    text = _METADATA.sub(r"---\n\1---", text)
     block = REGEX_YAML_BLOCK.match(text)
+    if not block and text.lstrip().startswith("---"):
+        raise DataError("the card begins with --- but has no metadata that end with ---; correct its first lines")
     try:
         # Its errors name the line of the card.
         read_yaml(f"\n{block[2]}" if block else "")

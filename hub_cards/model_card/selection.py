@@ -1,6 +1,6 @@
 """Selects the results of a run to publish, and gives the reasons for refused ones.
 
-Scores of task files are not recomputed. Other data are known to be a benchmark's by their number of items.
+Data other than a release are known to be a benchmark's by their number of items.
 """
 
 import re
@@ -13,7 +13,15 @@ from typing import Any
 from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.official import ROUNDS
-from eyechart.evaluators.results.finished_runs import GIVEN, OFFICIAL, official_items, read_runs, scored_items
+from eyechart.evaluators.results.finished_runs import (
+    GIVEN,
+    OFFICIAL,
+    extent,
+    is_part,
+    load_runs,
+    official_items,
+    scored_items,
+)
 from eyechart.evaluators.results.results_file import AVERAGE, PRIVATE, SAMPLE, TaskResult
 from eyechart.evaluators.tasks import known_task, match_tasks
 from eyechart.hub_cards.recomputing import Recomputing, judge_of, plain, refusals
@@ -87,7 +95,7 @@ def select(
 
     Raises UsageError with every reason for each refused result, and what to do.
     """
-    read = read_runs(runs)
+    read = load_runs(runs)
     tasks = match_tasks(tasks, [key.task for run in read for key in run.tasks], "in these runs")
     chosen: dict[str, Published] = {}
     refused: dict[str, list[str]] = {}
@@ -100,8 +108,8 @@ def select(
             entry = chosen[key.title] = Published(key.title, result, recomputing.run.results.environment, consent)
             # Its scores are recomputed if nothing else speaks against it.
             reasons = [*_why_not(entry)]
-            if not reasons and (task := known_task(key.task)) is not None:
-                reasons += recomputing.differences(key, task)
+            if not reasons:
+                reasons += recomputing.differences(key, known_task(key.task))
             if reasons:
                 refused[key.title] = reasons
     models = list(dict.fromkeys(entry.result.model for entry in chosen.values()))
@@ -132,6 +140,8 @@ def _why_not(entry: Published) -> Iterator[str]:
         yield f"{entry.left_out} rows were left out; use --allow-left-out to publish it with a caveat"
     if name and plain(name) in {plain(text) for dataset in DATASETS for text in (dataset, pretty_name(dataset))}:
         yield f"{name!r} is like the name of a benchmark; choose another with --data-name NAME"
+    elif name and not refused and SAMPLE not in result.settings and is_part(result):
+        yield f"the scores are of {extent([result])}; repeat the run on all of them"
     elif not name and not refused:
         yield from _not_the_release(entry)
 

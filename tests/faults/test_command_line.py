@@ -122,7 +122,9 @@ def test_arguments(arguments, message):
         ("a merge key without keys", "<<: [x]", "expected a mapping for merging"),
         ("an impossible character in a task file", 'note: "\\U00110000"', "line 5, column 10: chr() arg"),
         ("a date in place of a text", "note: 2026-01-01", "own.yaml: note: "),
-        ("a sexagesimal number in place of a text", "note: 12:30", "own.yaml: note: "),
+        ("a sexagesimal number in place of a text", "note: 12:30", "'12:30' means 750 in YAML 1.1; put it in quotes"),
+        ("an octal number", "settings: {max_new_tokens: 010}", "line 5, column 28: '010' means 8 in YAML 1.1"),
+        ("a truth value that is a word of a language", "note: no", "'no' means false in YAML 1.1; put it in quotes"),
         ("infinity in place of a text", "note: .inf", "own.yaml: note: "),
         ("a key that is a number", "3: x", "own.yaml: "),
         ("the name of a Python function", "note: !!python/name:os.system", "could not determine a constr"),
@@ -191,21 +193,36 @@ KEPT = "license: mit # here\nlanguage: [en]\ntags: [a, '1']\n"
 
 
 @pytest.mark.parametrize(
-    ("line_end", "closing"),
+    ("line_end", "opening", "closing"),
     rows(
         "its text and the values of all other metadata are unchanged",
-        ("a card has CR line ends", "\r", "---"),
-        ("a card has CRLF line ends", "\r\n", "---"),
-        ("a card's metadata end with three dots", "\n", "..."),
-        ("blanks follow the end of a card's metadata", "\n", "--- "),
+        ("a card has CR line ends", "\r", "---", "---"),
+        ("a card has CRLF line ends", "\r\n", "---", "---"),
+        ("a card's metadata end with three dots", "\n", "---", "..."),
+        ("blanks follow the start of a card's metadata", "\n", "--- \t", "---"),
+        ("blanks follow the end of a card's metadata", "\n", "---", "--- "),
     ),
 )
-def test_cards_keep_their_metadata(line_end, closing):
-    card = f"---\n{KEPT}{closing}\n# Model\n".replace("\n", line_end)
+def test_cards_keep_their_metadata(line_end, opening, closing):
+    card = f"{opening}\n{KEPT}{closing}\n# Model\n".replace("\n", line_end)
     once = merged_card(card, "model", ENTRIES, "section")
     metadata, section = once.replace(line_end, "\n").removeprefix("---\n").split("---\n# Model\n\n")
     assert yaml.safe_load(metadata) == yaml.safe_load(KEPT) | {"model-index": [{"name": "model", "results": ENTRIES}]}
     assert section.startswith("<!-- eyechart") and merged_card(once, "model", ENTRIES, "section") == once
+
+
+@pytest.mark.parametrize(
+    "card",
+    rows(
+        "it is refused; its licence and tags do not become text",
+        ("a card's metadata are never closed", f"---\n{KEPT}# Model\n"),
+        ("a card's metadata are between lines of four hyphens", f"----\n{KEPT}----\n# Model\n"),
+        ("a card has a value that YAML 1.1 reads as another", "---\nlicense: no\n---\n"),
+    ),
+)
+def test_cards_of_other_forms(card):
+    with pytest.raises(DataError, match="the card"):
+        merged_card(card, "model", ENTRIES, "section")
 
 
 @pytest.mark.parametrize(
@@ -297,7 +314,7 @@ def test_output_that_is_closed():
 
 @fault("the output has only ASCII characters (PYTHONIOENCODING=ascii)", "`?` is printed for each other character")
 def test_output_in_ascii(tmp_path):
-    write(tmp_path / "run", [evaluated(model="\u00e9\u4e2d", scores=ACCURACY)])
+    write(tmp_path / "run", [evaluated(model="\u00e9\u4e2d", scores=None)])
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = command("report", tmp_path / "run", "--out", tmp_path / "\u00e9", stdout=subprocess.PIPE, env=environment)
     assert (done.returncode, done.stderr) == (0, "") and "/?/report.html" in done.stdout
@@ -407,6 +424,7 @@ def test_path(tmp_path):
     assert done.exit_code == 1 and "a\\u202eb\\x1b[2J" in done.stderr
 
 
+@pytest.mark.usefixtures("any_scores")
 @fault("a reply and a model's name reverse the text direction", "the report shows these characters escaped")
 def test_report(tmp_path):
     reply = item("1", text="\u202eA\r\nB", options=["x", "y"], answer="A", question="Which?\u2066")

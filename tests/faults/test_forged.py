@@ -17,6 +17,7 @@ from eyechart.evaluators.results.items import PREDICTIONS_FILE
 from eyechart.hub_cards.leaderboard.boards import own_boards
 from eyechart.hub_cards.leaderboard.build import build
 from eyechart.hub_cards.leaderboard.names import OWNERS_FILE
+from eyechart.hub_cards.model_card.selection import Consent, select
 from tests.evaluators.finished_runs import write
 from tests.evaluators.tasks.own_data import write_photos
 from tests.faults.fault import fault, rows
@@ -280,6 +281,28 @@ def with_text(task: dict[str, Any]) -> None:
 
 def mark_right(rows: list[dict[str, Any]]) -> None:
     next(row for row in rows if row["correct"] is False)["correct"] = True
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    rows(
+        "a model card is refused, also with --data-name; the reason names the value and the recomputed one",
+        ("a score of an own task is raised", score(circular_accuracy=0.99), "circular_accuracy is 0.99; its pred"),
+        ("an interval of an own task is narrowed", score(circular_accuracy_ci95=[0.9, 0.9]), "_ci95[0] is 0.9; its"),
+        ("a chance level of an own task is lowered", score(random_guess=0.0), "random_guess is 0.0; its predictions"),
+        ("an own task states fewer items", score(n_questions=24), "the scores are of 24 of 60 items"),
+        ("--limit is removed from an own task", setting(data={"is_mini": False, "rows": 600}), "60 of 600 items"),
+    ),
+)
+def test_own_task(own: OwnBoard, change: Callable[[Path], None], reason: str) -> None:
+    good = own.entries / "good"
+    for data_name in ("", "my own"):
+        assert select([good], "org/good", consent=Consent(data_name=data_name))
+    change(good)
+    for data_name in ("", "my own"):
+        with pytest.raises(UsageError) as caught:
+            select([good], "org/good", consent=Consent(data_name=data_name))
+        assert reason in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ REWRITER = """
 import sys
 from pathlib import Path
 from tests.evaluators.finished_runs import evaluated, item, write
-results = [[evaluated(items=[item(f"q{number}") for number in range(count)])] for count in (3, 3000)]
+results = [[evaluated(scores=None, items=[item(f"q{number}") for number in range(count)])] for count in (3, 3000)]
 print("ready", flush=True)
 while True:
     for result in results:

@@ -124,7 +124,7 @@ def sparse(name, size):
         ("an unknown task with a name of 10,000 characters", file(task(task="x" * 10_000)), "no board for the task"),
         ("a dataset without a board for its task", file(task(dataset="spaq")), "no board for the task"),
         ("NaN as the headline score", file(task().replace("0.4,", "NaN,")), "the ranking score, is missing"),
-        ("1e999 as the headline score", file(task().replace("0.4,", "1e999,")), "the ranking score, is missing"),
+        ("1e999 as the headline score", file(task().replace("0.4,", "1e999,")), "the number 1e999 is too large"),
         ("a negative accuracy", file(task().replace("0.4,", "-0.5,")), "expected a number from 0 to 1"),
         ("a lone surrogate in a name", file(task(model="a\ud800")), "cannot be read as results"),
         ("a run with a date in year 1, east of Greenwich", started("0001-01-01T00:00:00+14:00"), "expected a time"),

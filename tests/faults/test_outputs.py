@@ -115,6 +115,7 @@ def test_report_in_the_way(score, tmp_path):
     assert f"To try again: `eyechart report {tmp_path}`" in done.stderr and (tmp_path / "results.json").exists()
 
 
+@pytest.mark.usefixtures("any_scores")
 @fault("the disk is full while a report is rewritten", "the previous page, figures and tables are all kept")
 def test_former_report(run):
     write_report([run])
@@ -127,6 +128,7 @@ def test_former_report(run):
     assert (changed, after.keys() - before.keys()) == ([], set())
 
 
+@pytest.mark.usefixtures("any_scores")
 @fault("the disk is full while a comparison is written", "the previous file is kept; one line reports it; exit code 1")
 def test_comparison(run, tmp_path):
     shutil.copytree(run, tmp_path / "other")

@@ -28,6 +28,8 @@ from tests.evaluators.finished_runs import write as write_results
 from tests.evaluators.report.conftest import PERCEPTION, Page, choice, replaced
 from tests.faults.fault import fault, rows
 from tests.hub_cards.leaderboard.handed_in import put
+from tests.hub_cards.test_recomputing import WHOLE, changed, of_average
+from tests.hub_cards.test_recomputing import evaluated as genuine
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' & {{ 7*7 }} \u2028"
 REFUSED = "the report is refused; the error names the file"
@@ -42,6 +44,7 @@ def page_of(folder, **options):
     return Page(write_report([folder], **options).read_text(encoding="utf-8"))
 
 
+@pytest.mark.usefixtures("any_scores")
 @fault("the model's name, replies, settings and data contain scripts and images", "the report shows them as text")
 def test_markup(tmp_path):
     evaluation = replaced(
@@ -64,6 +67,7 @@ def test_markup(tmp_path):
     assert sample["text"] == sample["id"] == sample["question"] == sample["options"][0] == EVIL
 
 
+@pytest.mark.usefixtures("any_scores")
 @fault(
     "results were edited so that the names of the task and dataset lead out of the folder",
     "no file outside the run's folder is written",
@@ -78,9 +82,12 @@ def test_names_that_lead_up(tmp_path):
     assert all(re.fullmatch(r"[\w.]+", path.name) for path in (tmp_path / "run" / "report_files").iterdir())
 
 
-@fault("a run's predictions are missing", "the report shows the scores and says that there are no samples")
+@fault(
+    "neither predictions nor their checksum are there", "the report shows the scores and says that there are no samples"
+)
 def test_missing_predictions(tmp_path):
     (write(tmp_path, replaced(PERCEPTION, scores={"accuracy": 0.75, "n": 4})) / "predictions.parquet").unlink()
+    unnamed(tmp_path)
     page = page_of(tmp_path)
     assert page.holds("75.00 %") and page.holds("has no predictions")
 
@@ -290,12 +297,110 @@ def test_stated_scores_that_contradict_each_other(tmp_path, scores):
     stated = {"accuracy": 0.5, "accuracy_ci95": [low, high], "n": 24}
     folder = write(tmp_path, replaced(PERCEPTION, scores=stated))
     (folder / "predictions.parquet").unlink()
+    unnamed(folder)
     assert read_runs([folder])[0].predictions is None
     write(tmp_path, replaced(PERCEPTION, scores=stated | scores))
     (folder / "predictions.parquet").unlink()
+    unnamed(folder)
     name = next(iter(scores)).removesuffix("_ci95")
     with pytest.raises(BadResultsError, match=rf"results\.json: key tasks\[0\]\.scores\.{name}"):
         read_runs([folder])
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run of one task on all its data, and of one on several databases, with their average."""
+    return write_results(tmp_path_factory.mktemp("genuine") / "run", [genuine(*WHOLE[0]), *of_average(12)])
+
+
+def scored(**scores):
+    return lambda task: task["scores"].update(scores)
+
+
+def named(**names):
+    return lambda task: task.update(names)
+
+
+def renamed_group(task):
+    parts = task["scores"]["by_question_type"]
+    parts["whatever"] = parts.pop("what")
+
+
+def mark(rows):
+    next(row for row in rows if row["correct"] is False)["correct"] = True
+
+
+def plain(**scores):
+    """Scores of the whole that do not contradict those of its parts, as there are none."""
+
+    def change(task):
+        task["scores"] = {name: of for name, of in task["scores"].items() if name[:3] not in ("by_", "yes")} | scores
+
+    return change
+
+
+RAISED = plain(accuracy=0.9, accuracy_ci95=list(wilson_interval(162, 180)))
+FEWER = plain(accuracy=0.3, accuracy_ci95=[0.0, 1.0], n=90)
+
+
+@pytest.mark.parametrize(
+    ("results", "predictions", "number", "reason"),
+    rows(
+        "every command that reads the run refuses it, names both values and says how to go on",
+        ("a score and its interval are raised", RAISED, None, 0, "scores.accuracy is 0.9; its predictions give 0."),
+        ("a score is undefined, but not its interval", scored(accuracy=None), None, 0, "accuracy is undefined, but"),
+        ("the number of items is another", FEWER, None, 0, "items of accuracy is 90; its predictions give 180"),
+        ("a group has another name", renamed_group, None, 0, "by_question_type has 'whatever'; its predictions have"),
+        ("the task has another name", named(task="a/b"), None, 0, "of which there are predictions"),
+        ("the split has another name", named(split="test"), None, 0, "of which there are predictions"),
+        ("the model has another name", named(model="org/best"), None, 0, "no result is of q_bench/perception, llvis"),
+        ("an average is raised", scored(srcc=0.99, srcc_ci95=None), None, -1, "scores.srcc is 0.99; its predictions"),
+        ("a correlation is raised", scored(srcc=0.99, srcc_ci95=None), None, 1, "scores.srcc is 0.99; its predictions"),
+        ("a prediction is removed", None, lambda rows: rows.pop(0), 0, "items of accuracy is 180; its predictions"),
+        ("predictions stand twice", None, lambda rows: rows.extend(rows), 0, "of 180 requests there are 360"),
+        ("a wrong choice is marked as right, in both files", None, mark, 0, "has correct=True, which contradicts its"),
+    ),
+)
+@pytest.mark.filterwarnings("ignore")
+def test_scores_that_are_not_those_of_the_predictions(run, tmp_path, results, predictions, number, reason):
+    done = invoke("report", changed(run, tmp_path / "run", results, predictions, number), code=1)
+    assert reason in done.stderr and "repeat the run" in done.stderr and done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "change",
+    rows(
+        "one line reports it without waiting; exit code 1",
+        ("predictions that the results name are missing", lambda file: None),
+        ("predictions that the results name are a link to /dev/zero", lambda file: file.symlink_to("/dev/zero")),
+    ),
+)
+def test_named_predictions(two_runs, change):
+    (two_runs[0] / "predictions.parquet").unlink()
+    change(two_runs[0] / "predictions.parquet")
+    shown = invoke("compare", *two_runs, code=1).stderr
+    assert "predictions.parquet: is missing, but results.json names it" in shown and shown.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    rows(
+        "the run is refused; the error names the value",
+        ("a key of results stands twice", '"n": 1, "n"', "the key 'n' appears twice"),
+        ("a number in results is larger than any float", '"x": 1e400, "n"', "the number 1e400 is too large"),
+    ),
+)
+def test_values_that_json_allows(two_runs, text, reason):
+    file = two_runs[0] / "results.json"
+    file.write_text(file.read_text().replace('"n"', text))
+    with pytest.raises(BadResultsError, match=reason):
+        read_runs(two_runs)
+
+
+@fault("--limit is removed from the results of a limited run", "the comparison says that it is on a part of the data")
+def test_removed_limit(two_runs):
+    write_results(two_runs[1], [perception(10, "b", data={"rows": 100, "source": "given"})])
+    assert "b is on a part of the data: " in invoke("compare", *two_runs, code=0).stdout
 
 
 @fault("two runs have a part of the data, one with --limit", "the comparison says so for each run")
@@ -307,6 +412,7 @@ def test_limited_runs(two_runs):
     assert second.startswith("b is on a part") and second.endswith("24 of 100 items.")
 
 
+@pytest.mark.usefixtures("any_scores")
 @pytest.mark.parametrize(
     ("column", "values", "reason"),
     rows(
@@ -354,6 +460,7 @@ def test_later_version(tmp_path):
     assert "its schema is 2" in done.output and "Traceback" not in done.output
 
 
+@pytest.mark.usefixtures("any_scores")
 @fault(
     "the list of a report's files was edited to name other files", "the next report removes its own files and no others"
 )

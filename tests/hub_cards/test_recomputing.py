@@ -16,7 +16,7 @@ from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.evaluation.scoring import with_averages
 from eyechart.evaluators.requests.types import OutputType
-from eyechart.evaluators.results.finished_runs import read_runs
+from eyechart.evaluators.results.finished_runs import load_runs
 from eyechart.evaluators.results.items import PREDICTIONS_FILE
 from eyechart.evaluators.tasks import TASKS, get_task
 from eyechart.evaluators.tasks.q_bench import DATABASES
@@ -55,6 +55,11 @@ def evaluated(task: str, dataset: str, limit: int | None = None) -> Any:
     return bound.run(FunctionBackend(answer), loaded)
 
 
+def of_average(limit: int) -> Any:
+    """A task on some images of each of its databases, and the average."""
+    return with_averages([evaluated("q_bench/assessment", name, limit) for name in DATABASES])
+
+
 @pytest.fixture(scope="module")
 def every_task(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of some items of every task."""
@@ -70,7 +75,7 @@ def six_tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def differences(run: Path, task: str = "") -> dict[str, tuple[str, ...]]:
     """How each result of a run, or those of one task, differs from its predictions."""
-    (read,) = read_runs([run])
+    (read,) = load_runs([run])
     recomputing = Recomputing(read)
     keys = [key for key in read.tasks if task in ("", key.task)]
     return {f"{key.task} {key.dataset}": recomputing.differences(key, get_task(key.task)) for key in keys}
@@ -133,8 +138,11 @@ def test_scores_may_differ_as_much_as_those_of_two_processors(
 
 
 def test_without_predictions_nothing_differs(six_tasks: Path, tmp_path: Path) -> None:
-    (tmp_path / "results.json").write_text((six_tasks / "results.json").read_text())
-    assert set(differences(tmp_path).values()) == {()}
+    content = json.loads((six_tasks / "results.json").read_text())
+    missing = "its predictions are missing; repeat the run (stored answers are reused)"
+    for sha256, found in (("", ()), ("x", (missing,))):
+        (tmp_path / "results.json").write_text(json.dumps({**content, "predictions_sha256": sha256}))
+        assert set(differences(tmp_path).values()) == {found}
 
 
 def test_scores_by_word_overlap_are_computed_again(six_tasks: Path, tmp_path: Path) -> None:
@@ -161,13 +169,13 @@ def test_an_average_is_of_the_results_of_its_databases(every_task: Path, tmp_pat
         by(next(task for task in tasks if task["dataset"] == name), tasks)
         folder = tmp_path / name
         folder.mkdir()
-        (folder / "results.json").write_text(json.dumps({**content, "tasks": tasks}))
+        (folder / "results.json").write_text(json.dumps({**content, "tasks": tasks, "predictions_sha256": ""}))
         return differences(folder)["q_bench/assessment average"]
 
     assert change("koniq10k", lambda task, tasks: None) == ()
     other = change("average", lambda task, tasks: task["scores"].update(srcc=0.9))
     assert other[0].startswith("scores.srcc is 0.9; its predictions give ")
     fewer = change("spaq", lambda task, tasks: tasks.remove(task))
-    assert fewer == ("the average needs databases without scores in this run: spaq",)
+    assert fewer[0].startswith("the average lacks a result or score of a database: ") and "'spaq'" in fewer[0]
     bare = change("live_fb", lambda task, tasks: task["scores"].pop("krcc"))
-    assert bare == ("the averaged results lack 'krcc'",)
+    assert bare == ("the average lacks a result or score of a database: 'krcc'",)

@@ -1,5 +1,6 @@
 """Reading YAML that others wrote: of bounded size and depth, without duplicate keys; every error names its place."""
 
+import re
 from typing import Any
 
 import yaml
@@ -7,6 +8,12 @@ import yaml
 MAX_DEPTH = 100
 MAX_VALUES = 250_000
 """With what aliases repeat; the longest model cards have about 100,000."""
+_PLAIN = {
+    int: re.compile(r"[-+]?(0|[1-9][0-9_]*|0x[0-9a-fA-F]+)"),
+    float: re.compile(r"[^:]+"),
+    bool: re.compile("true|false", re.IGNORECASE),
+}
+"""Values that mean what authors expect: YAML 1.1 reads 010 as 8, 1:30 as 90 and no as false."""
 
 
 def read_yaml(text: str) -> Any:
@@ -68,7 +75,11 @@ class _Loader(yaml.SafeLoader):
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
         try:
-            return super().construct_object(node, deep)
+            value = super().construct_object(node, deep)
+            if (plain := _PLAIN.get(type(value))) and not plain.fullmatch(node.value):
+                other = f"{node.value!r:.40} means {value} in YAML 1.1; put it in quotes, or write {value!s:.40}"
+                _refuse(other.replace("True", "true").replace("False", "false"), node)
+            return value
         except yaml.YAMLError:
             raise
         # PyYAML raises whatever a value led it to: ValueError, AttributeError, KeyError, ...

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError, UsageError
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, read_csv_rows, read_jsonl_rows
 from eyechart.evaluators.requests.types import Row
-from eyechart.evaluators.results.finished_runs import TaskKey, read_runs
+from eyechart.evaluators.results.finished_runs import TaskKey, load_runs
 from eyechart.evaluators.results.items import MAIN, PREDICTIONS_FILE
 from eyechart.metrics.scoring.choices.agreement import extractor_agreement
 
@@ -74,7 +74,7 @@ def _read_blind_run(folder: str | Path | BlindRun) -> BlindRun:
         return folder
     if not isinstance(folder, str | Path) or folder == "":
         raise ValueError("not a path")
-    (run,) = read_runs([folder])
+    (run,) = load_runs([folder])
     results = {key: result for key, result in run.tasks.items() if result.settings.get("blind") and result.scores}
     if not results:
         names = ", ".join(key.task for key in run.tasks)

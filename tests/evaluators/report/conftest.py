@@ -27,6 +27,11 @@ NONE = "\N{EN DASH}"
 VOID = {"meta", "link", "br", "input", "img", "hr"}
 
 
+@pytest.fixture(autouse=True)
+def _any_scores(any_scores: None) -> None:
+    """The papers' numbers, with a few answers."""
+
+
 class Page(HTMLParser):
     """A page taken apart: its elements with their attributes, and the texts in them."""
 

@@ -256,8 +256,9 @@ def own(n: int, rows: int | None = 30, **settings: Any) -> TaskResult:
 
 
 def average(*names: str) -> TaskResult:
-    settings = {"databases": list(names)}
-    return evaluated("q_bench/assessment", "average", "test", scores=ACCURACY | {"n": 24}, settings=settings)
+    settings, scores = {"databases": list(names)}, ACCURACY | {"n": 24}
+    names_of = ("q_bench/assessment", "average", "test")
+    return evaluated(*names_of, scores=scores, settings=settings, data={"rows": None})
 
 
 ENGLISH = {"scores": {"circular_accuracy": 0.5, "n_questions": 1000}, "data": {"config": "en"}}
@@ -267,7 +268,7 @@ ENGLISH = {"scores": {"circular_accuracy": 0.5, "n_questions": 1000}, "data": {"
     ("results", "expected"),
     [
         ([evaluated(), evaluated("mmbench/en", "mmbench", **ENGLISH)], "2,495 of 2,659 official items"),
-        ([own(4)], ""),
+        ([own(4)], "4 of 30 items"),
         ([own(30, limit=40)], ""),
         ([own(4, limit=4), own(6, None)], "10 of 30 items"),
         ([own(5, 40), own(4, sample={"n": 4, "of": 30, "seed": 0})], "9 of 70 items (random sample)"),

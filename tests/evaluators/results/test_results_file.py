@@ -11,7 +11,7 @@ from importlib import metadata
 import pytest
 
 from eyechart.datasets_scripts.common.errors import BadResultsError, MissingFileError, UsageError
-from eyechart.evaluators.results.finished_runs import read_runs
+from eyechart.evaluators.results.finished_runs import load_runs
 from eyechart.evaluators.results.items import Item, write_predictions
 from eyechart.evaluators.results.results_file import FailedTask, collect, read_results, with_nan
 from eyechart.evaluators.runs.run import write_run
@@ -115,7 +115,7 @@ def test_an_edited_file_is_refused_with_its_key(edited, change, reason):
     assert "schema is" in reason or "repeat the run" in raised.value.explain()
 
 
-@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999"])
+@pytest.mark.parametrize("number", ["NaN", "-Infinity"])
 def test_numbers_that_are_not_finite_are_read_as_undefined(edited, number):
     path = edited(lambda raw: json.dumps(raw).replace('"srcc": 0.5', f'"srcc": {number}'))
     assert math.isnan(read_results(path).tasks[0].scores["srcc"])
@@ -128,7 +128,7 @@ def test_numbers_that_are_not_finite_are_read_as_undefined(edited, number):
 
 def test_a_result_has_the_answers_of_its_first_repeat(tmp_path):
     results = [evaluated(items=[item("q1"), item("q1", repeat=2)]), evaluated(split="test", items=[item("q2")] * 2)]
-    (run,) = read_runs([write(tmp_path, results)])
+    (run,) = load_runs([write(tmp_path, results)])
     dev, test = (run.answers(key) for key in run.tasks)
     assert (dev.column("id"), test.column("id"), test.column("other")) == (["q1"], ["q2"] * 2, [None] * 2)
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from eyechart.evaluators.comparison.compare import compare_many
-from eyechart.evaluators.results.finished_runs import read_runs
+from eyechart.evaluators.results.finished_runs import load_runs
 from eyechart.hub_cards.leaderboard.entries import BoardRow, read_entry
 from eyechart.hub_cards.leaderboard.page_data import BOARD_FOLDER, ranks_of, write_boards
 from eyechart.hub_cards.leaderboard.paired import p_values
@@ -68,7 +68,7 @@ def test_a_board_and_compare_find_the_same_places(tmp_path: Path, board: str, ru
     marked = {name: choices("1100", model=name, task="own") for name in runs}
     results = {name: [run.model_copy(update={"model": name}), marked[name]] for name, run in runs.items()}
     rows = board_rows(tmp_path, board, results)
-    compared = compare_many(read_runs([tmp_path / name for name in results]))
+    compared = compare_many(load_runs([tmp_path / name for name in results]))
     ranking = compared.rankings[0]
     for row in rows:
         (score,) = [first.score for first in ranking.runs if first.run == row.result.model]

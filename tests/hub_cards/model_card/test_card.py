@@ -98,7 +98,7 @@ def test_a_card_without_results_gets_a_section_that_later_ones_replace(card: str
     assert merged_card(f"{once}\nafter\n", "vlm", [], "new") == f"{once.replace('text', 'new')}\nafter\n"
 
 
-@pytest.mark.parametrize("body", ["", "# A body\n", "---\nnever closed\n"])
+@pytest.mark.parametrize("body", ["", "# A body\n"])
 def test_a_card_without_metadata_gets_them(body: str) -> None:
     before, metadata, rest = merged_card(body, "vlm", [entry(0.5)], "text").split("---\n", 2)
     assert not before and yaml.safe_load(metadata) == {"model-index": [{"name": "vlm", "results": [entry(0.5)]}]}

@@ -193,7 +193,7 @@ def test_the_revision_of_the_data_is_published(publish: Publish) -> None:
 
 def test_a_task_file_s_data_are_published_as_named_there(publish: Publish) -> None:
     on_hub = evaluated("mmstar", "mmstar", "val", data={"source": "Lin-Chen/MMStar", "revision": "abc"})
-    photos = {"scores": {**QUALITY, "n": 6}, "data": {"source": "/home/me/p.csv"}}
+    photos = {"scores": {**QUALITY, "n": 6}, "data": {"source": "/home/me/p.csv", "rows": 6}}
     results = [on_hub, evaluated("photos", "photos", "test", **photos)]
     done = publish(results)
     assert "not in .eval_results: mmstar (val), photos (test): your own data are not a benchmark" in done.shown
@@ -328,7 +328,7 @@ def test_what_must_not_be_published(publish: Publish, result: Any, reason: str) 
 
 
 def test_a_refusal_gives_all_reasons_at_once(publish: Publish) -> None:
-    results = [evaluated(left_out=[LEFT_OUT], scores={**ACCURACY, "n": 6})]
+    results = [evaluated(left_out=[LEFT_OUT], scores={**ACCURACY, "n": 6}, data={"rows": 7})]
     publish([*results, mmbench()], "--task", "mmbench/en")
     shown = publish(results, "--model-repo", "acme/zoo", code=2).shown
     assert all(option in shown for option in ("--same-model", "--allow-left-out", "--data-name NAME"))
