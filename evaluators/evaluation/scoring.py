@@ -85,7 +85,8 @@ def protocol_of(task: Task | None, result: TaskResult) -> Protocol:
         }
         if isinstance(pair := settings.get("word_pair"), str):
             fixed["word_pairs"] = (WordPair(*(tuple(words.split("+")) for words in pair.split("/"))),)
-        protocol = known(prompts={DEFAULT: lambda row: ()}, prompt_id=str(settings.get("prompt_id")), **fixed)
+        prompts = dict.fromkeys((DEFAULT, NUMERICAL), lambda row: ())
+        protocol = known(prompts=prompts, prompt_id=str(settings.get("prompt_id")), **fixed)
     else:
         raise DataError(f"unknown protocol in its settings: {settings.get('protocol')!r:.60}")
     recorded: dict[str, Any] = {
