@@ -21,7 +21,7 @@ from eyechart.datasets_scripts.common.whole import write_whole
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.backends.predictions.formats import read_predictions
 from eyechart.evaluators.commands.running import network_drive
-from eyechart.evaluators.evaluation import data, waves
+from eyechart.evaluators.evaluation import data
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.report import samples, write_report
 from eyechart.evaluators.results import items
@@ -204,7 +204,7 @@ def test_rows_in_parts(score, tmp_path, monkeypatch):
         return answer(backend, asked)
 
     monkeypatch.setattr(PredictionsFileBackend, "answer", counted)
-    for module, name in ((waves, "_ROWS_AT_ONCE"), (data, "_ROWS_AT_ONCE"), (items, "_ITEMS_PER_PART")):
+    for module, name in ((data, "_ROWS_PER_BLOCK"), (data, "_ROWS_AT_ONCE"), (items, "_ITEMS_PER_PART")):
         monkeypatch.setattr(module, name, 2)
     monkeypatch.setattr(samples, "_QUESTIONS_PER_PART", 2)
     assert score(tmp_path / "parts").exit_code == 0 and sizes == [2, 1]

@@ -96,8 +96,8 @@ _prediction_type = cache(partial(make_dataclass, "Prediction", bases=(Prediction
 
 def _prediction(fields: Fields) -> Prediction:
     """A row, which has slots for its own fields only, because a file may have millions of rows."""
-    own = {name: value for name, value in fields.items() if value != getattr(Prediction, name, None)}
-    return cast(Prediction, _prediction_type(tuple(own))(**own))
+    given = {name: value for name, value in fields.items() if value != getattr(Prediction, name, None)}
+    return cast(Prediction, _prediction_type(tuple(given))(**given))
 
 
 class _OwnRow(Prediction, BaseModel, strict=True):
