@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from eyechart.datasets_scripts.common.errors import BadResultsError
 from eyechart.evaluators.requests.values import brief, is_number
-from eyechart.evaluators.results.items import MAIN, PREDICTIONS_FILE, RESULT_COLUMNS, UNKNOWN
+from eyechart.evaluators.results.items import MAIN, PREDICTIONS_FILE, RESULT_COLUMNS, UNKNOWN, arrow_type, check_types
 from eyechart.evaluators.results.results_file import AVERAGE, RESULTS_FILE, bad_results
 from eyechart.metrics.database_averages import mean_scores
 from eyechart.metrics.score_check import contradictions
@@ -17,6 +17,8 @@ from eyechart.metrics.scoring.errors import ScoringError
 from eyechart.metrics.scoring.quality.correlation import plcc, srcc
 
 if TYPE_CHECKING:
+    from pyarrow import Table
+
     from eyechart.evaluators.results.finished_runs import Answers, Run, TaskKey
 
 TOLERANCE = 1e-6
@@ -43,8 +45,10 @@ def disagreements(run: "Run", key: "TaskKey") -> Iterator[str]:
         yield from average_differences(run, key, map(str, result.settings.get("databases") or [""]))
     elif answers is not None:
         yield from _row_problems(answers)
-        firsts = answers.where([name == MAIN for name in answers.column("pass")])
-        yield from _score_problems(result.scores or {}, firsts, where)
+        scores = result.scores or {}
+        needed = {"groups", *(name for spec in specs_in(scores) for name in (*spec.of, spec.against))}
+        firsts = answers.select(needed).where([name == MAIN for name in answers.column("pass")])
+        yield from _score_problems(scores, firsts, where)
     elif result.scores is not None and run.predictions is not None:
         yield f"{where} are of {key.title}, of which there are no predictions"
 
@@ -52,9 +56,14 @@ def disagreements(run: "Run", key: "TaskKey") -> Iterator[str]:
 def _unstated(run: "Run") -> Iterator[str]:
     """Predictions that belong to no result."""
     stated = {tuple(getattr(result, name) for name in RESULT_COLUMNS) for result in run.results.tasks}
-    for row in [] if run.predictions is None else run.predictions.group_by([*RESULT_COLUMNS]).aggregate([]).to_pylist():
+    for row in [] if run.predictions is None else _distinct(run.predictions, RESULT_COLUMNS).to_pylist():
         if (names := tuple(row[name] for name in RESULT_COLUMNS)) not in stated:
             yield f"no result is of {', '.join(map(str, names))}, of which there are predictions"
+
+
+def _distinct(table: "Table", names: Sequence[str]) -> "Table":
+    """The different values of some columns; without threads, as in `read_predictions`."""
+    return table.group_by([*names], use_threads=False).aggregate([])
 
 
 def average_differences(run: "Run", key: "TaskKey", databases: Iterable[str]) -> Iterator[str]:
@@ -69,17 +78,18 @@ def average_differences(run: "Run", key: "TaskKey", databases: Iterable[str]) ->
 
 def _row_problems(answers: "Answers") -> Iterator[str]:
     """How rows of predictions contradict each other, or themselves."""
-    ids = list(zip(answers.column("id"), answers.column("pass"), strict=True))
-    if len(set(ids)) < len(ids):
-        yield f"of the predictions of {len(set(ids)):,} requests there are {len(ids):,}"
-    names = {"choice": str, "answer": str, "step": str, "correct": bool, "consistent": bool}
-    columns = (answers.column(name, kind) for name, kind in names.items())
-    for id, choice, right, step, correct, same in zip(ids, *columns, strict=True):
-        expected = choice is not None and choice in (right or "") and same is not False
+    requests = _distinct(answers.table, ("id", "pass")).num_rows
+    if requests < len(answers):
+        yield f"of the predictions of {requests:,} requests there are {len(answers):,}"
+    names = {"id": str, "choice": str, "answer": str, "step": str, "correct": bool, "consistent": bool}
+    check_types(answers.table, {name: arrow_type(kind) for name, kind in names.items()}, answers.path)
+    for row in answers.select(names).iterate():
+        choice, right, correct = row.get("choice"), row.get("answer"), row.get("correct")
+        expected = choice is not None and choice in (right or "") and row.get("consistent") is not False
         # A judge can vote that a reply is right without naming a letter.
-        if correct not in (None, expected) and (choice is not None or step != "judge"):
+        if correct not in (None, expected) and (choice is not None or row.get("step") != "judge"):
             words = f"choice={choice!r:.20} and answer={right!r:.20}"
-            yield f"the prediction {brief(id)} has correct={correct}, which contradicts its {words}"
+            yield f"the prediction {brief(row['id'])} has correct={correct}, which contradicts its {words}"
 
 
 def _score_problems(scores: Mapping[str, Any], answers: "Answers", where: str) -> Iterator[str]:

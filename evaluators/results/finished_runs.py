@@ -1,7 +1,7 @@
 """Finished runs: results by task, with the answers they were computed from, and where data and answers came from."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PureWindowsPath
@@ -36,6 +36,7 @@ OFFICIAL = "official release"
 """The same for a release that was downloaded from its authors. Any other value is a folder or the id of a dataset."""
 GIVEN = "given"
 """The same for a `Dataset` object."""
+_ROWS_PER_BATCH = 10_000
 _DATED = re.compile(r"[-@:](\d{4}-\d{2}-\d{2}|\d{8}|\d{4,6})")
 """Suffix of a dated version: `gpt-4o-2024-11-20`, `gpt-4-0613`, `mistral-large-2411`."""
 
@@ -70,8 +71,7 @@ class Answers:
         """The items, of the protocol's type; raises `BadResultsError` if a column has another type than theirs."""
         columns = column_types(kind)
         check_types(self.table, columns, self.path)
-        table = self.table.select([name for name in columns if name in self.table.column_names])
-        return [kind.of(record) for record in replace(self, table=table).rows()]
+        return [kind.of(record) for record in self.select(columns).iterate()]
 
     def __len__(self) -> int:
         """Number of answers."""
@@ -90,16 +90,25 @@ class Answers:
         """The answers for which a mask is True."""
         import pyarrow
 
-        return replace(self, table=self.table.filter(pyarrow.array(mask, pyarrow.bool_())))
+        # A filter copies the rows, which may be millions.
+        return self if all(mask) else replace(self, table=self.table.filter(pyarrow.array(mask, pyarrow.bool_())))
+
+    def select(self, names: Iterable[str]) -> "Answers":
+        """Some columns, if the file has them."""
+        return replace(self, table=self.table.select([name for name in names if name in self.table.column_names]))
 
     def rows(self) -> list[dict[str, Any]]:
         """All columns, by row."""
+        return list(self.iterate())
+
+    def iterate(self) -> Iterator[dict[str, Any]]:
+        """The same, without all rows in memory."""
         try:
-            rows: list[dict[str, Any]] = self.table.to_pylist(maps_as_pydicts="strict")
+            for batch in self.table.to_batches(max_chunksize=_ROWS_PER_BATCH):
+                yield from batch.to_pylist(maps_as_pydicts="strict")
         # A mapping has a key twice.
         except KeyError as error:
             raise BadResultsError(f"cannot be read as predictions: {error}", path=self.path) from error
-        return rows
 
 
 @dataclass(frozen=True)
