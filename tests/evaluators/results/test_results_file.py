@@ -151,11 +151,11 @@ def test_time_to_read_grows_with_the_file_and_not_with_its_square(edited, tmp_pa
 SCRIPT = """
 import os, sys
 import pyarrow.parquet
-from eyechart.evaluators.results.finished_runs import read_runs
+from eyechart.evaluators.results.finished_runs import load_runs
 for _ in range(6):
     child = os.fork()
     if not child:
-        (run,) = read_runs(sys.argv[1:])
+        (run,) = load_runs(sys.argv[1:])
         sys.exit(7)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
