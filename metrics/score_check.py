@@ -23,12 +23,12 @@ _WHOLES = (
 )
 """Shares that must add up to 1."""
 _TOTALS = (
-    (("yes_no.yes", "yes_no.no"), "yes_no.mean", 2),
-    (("score_cc", "score_rc"), "score_sa", 1),
-    (tuple(f"{name}.score" for name in DIMENSIONS), "sum", 1),
-    (tuple(f"{name}.score" for name in DIMENSIONS), "mean", len(DIMENSIONS)),
+    (("yes_no.yes", "yes_no.no"), "mean", "yes_no.mean"),
+    (("score_cc", "score_rc"), "sum", "score_sa"),
+    (tuple(f"{name}.score" for name in DIMENSIONS), "sum", "sum"),
+    (tuple(f"{name}.score" for name in DIMENSIONS), "mean", "mean"),
 )
-"""Scores with their sum or mean: the parts, the whole and the divisor."""
+"""Scores with their sum or mean. A template of a judge has some of the dimensions."""
 _MAPPINGS = {key.rpartition(".")[0] for key in (*_SPECS, *NAMED)} - {""}
 
 
@@ -69,11 +69,14 @@ def contradictions(scores: Mapping[str, Any], where: str = "scores") -> Iterator
         if all(map(_is_defined, shares)) and abs(sum(shares) - 1) > _TOLERANCE:
             names = f"{', '.join(keys[:-1])} and {keys[-1]}"
             yield f"{where}.{names} add up to {sum(shares):g}; expected 1"
-    for keys, whole, divisor in _TOTALS:
-        *parts, total = [value_at(scores, key) for key in (*keys, whole)]
-        if all(map(_is_defined, (*parts, total))) and abs(sum(parts) / divisor - total) > _ROUNDING:
-            of = f"the {'sum' if divisor == 1 else 'mean'} of {' and '.join(keys)}"
-            yield f"{where}.{whole} is {total!r:.60}; expected {of}, {sum(parts) / divisor:g}"
+    for all_parts, what, whole in _TOTALS:
+        present = [key for key in all_parts if key.partition(".")[0] in scores]
+        *parts, total = [value_at(scores, key) for key in (*present, whole)]
+        if not parts or not all(map(_is_defined, (*parts, total))):
+            continue
+        expected = sum(parts) / (len(parts) if what == "mean" else 1)
+        if abs(expected - total) > _ROUNDING:
+            yield f"{where}.{whole} is {total!r:.60}; expected the {what} of {' and '.join(present)}, {expected:g}"
     for found in _SPECS.values():
         if _is_defined(found.value(scores)):
             yield from _count_contradictions(found, scores, where)

@@ -206,13 +206,17 @@ def _image_cells(dataset: datasets.Dataset, name: str) -> list[Any]:
     held = feature if inner is None else inner
     if isinstance(held, datasets.Value) and held.dtype in ("string", "large_string"):
         return list(dataset[name])
-    if not isinstance(held, datasets.Image) and not (isinstance(held, datasets.Value) and "binary" in held.dtype):
-        raise BadAnnotationError(f"column {name!r} must contain images, found {feature}")
+    # Without the metadata of `datasets`, a Parquet column of images is one of bytes and paths.
+    has_paths = isinstance(held, datasets.Image) or (isinstance(held, dict) and held.keys() == {"bytes", "path"})
+    encoded = held["bytes"] if isinstance(held, dict) and has_paths else held
+    if not isinstance(held, datasets.Image) and "binary" not in str(getattr(encoded, "dtype", "")):
+        reason = f"column {name!r} must contain images (bytes, {{bytes, path}} or paths), found {feature}"
+        raise BadAnnotationError(reason)
     table = dataset.select_columns([name]).with_format("arrow")
     values = table[:][name]
     images = values if inner is None else pc.list_flatten(values)
-    has_bytes = (pc.struct_field(images, "bytes") if isinstance(held, datasets.Image) else images).is_valid()
-    paths = pc.struct_field(images, "path").to_pylist() if isinstance(held, datasets.Image) else [None] * len(images)
+    has_bytes = (pc.struct_field(images, "bytes") if has_paths else images).is_valid()
+    paths = pc.struct_field(images, "path").to_pylist() if has_paths else [None] * len(images)
     flat = zip(has_bytes.to_pylist(), paths, strict=True)
 
     def cell(row: int, place: int | None) -> Any:

@@ -41,10 +41,12 @@ def disagreements(run: "Run", key: "TaskKey") -> Iterator[str]:
     """How the scores of a result contradict each other and the predictions."""
     result, answers, where = run.tasks[key], run.answers(key), f"key tasks[{list(run.tasks).index(key)}].scores"
     yield from contradictions(result.scores or {}, where)
+    for name, scores in result.variants.items():
+        yield from contradictions(scores, f"{where} ({brief(name)})")
     if result.scores is not None and key.dataset == AVERAGE:
         yield from average_differences(run, key, map(str, result.settings.get("databases") or [""]))
     elif answers is not None:
-        yield from _row_problems(answers)
+        yield from _row_problems(answers, is_judged=bool(result.settings.get("judge")))
         scores = result.scores or {}
         needed = {"groups", *(name for spec in specs_in(scores) for name in (*spec.of, spec.against))}
         firsts = answers.select(needed).where([name == MAIN for name in answers.column("pass")])
@@ -76,7 +78,7 @@ def average_differences(run: "Run", key: "TaskKey", databases: Iterable[str]) ->
         yield from differences("scores", run.tasks[key].scores, expected)
 
 
-def _row_problems(answers: "Answers") -> Iterator[str]:
+def _row_problems(answers: "Answers", *, is_judged: bool) -> Iterator[str]:
     """How rows of predictions contradict each other, or themselves."""
     requests = _distinct(answers.table, ("id", "pass")).num_rows
     if requests < len(answers):
@@ -87,7 +89,8 @@ def _row_problems(answers: "Answers") -> Iterator[str]:
         choice, right, correct = row.get("choice"), row.get("answer"), row.get("correct")
         expected = choice is not None and choice in (right or "") and row.get("consistent") is not False
         # A judge can vote that a reply is right without naming a letter.
-        if correct not in (None, expected) and (choice is not None or row.get("step") != "judge"):
+        is_vote = is_judged and choice is None and row.get("step") == "judge"
+        if correct not in (None, expected) and not is_vote:
             words = f"choice={choice!r:.20} and answer={right!r:.20}"
             yield f"the prediction {brief(row['id'])} has correct={correct}, which contradicts its {words}"
 
@@ -123,6 +126,8 @@ def _group(answers: "Answers", name: str) -> list[str]:
     def values(group: str) -> list[str | None]:
         return pyarrow.compute.map_lookup(answers.table["groups"], pyarrow.scalar(group), "first").to_pylist()
 
+    if "groups" not in answers.table.column_names:
+        return []
     groups = [values(name)]
     if None in groups[0]:
         groups = list(map(values, name.split("_by_")))

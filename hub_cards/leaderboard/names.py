@@ -106,7 +106,10 @@ def owner_of(recorded: Owner | None, claims: Sequence[Owner]) -> Owner | None:
 def refused_claim(holder: Owner | None) -> str:
     """Why an entry of a name is not shown, and how to go on."""
     if holder is None:
-        return "is entered for the first time by several owners, of which none is shown; remove all but one"
+        return (
+            "is entered for the first time from several folders without the same owner, of which none is shown; state "
+            f"one owner in the {ENTRY_FILE} of each, or remove all but one"
+        )
     owner = f"the owner {holder.name}" if holder.name else f"the folder {brief(holder.folder)}, which names no owner"
     return (
         f"belongs to {owner}; to update its rows, state the same owner in {ENTRY_FILE}, or update that folder. If the "

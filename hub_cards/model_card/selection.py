@@ -23,10 +23,10 @@ from eyechart.evaluators.results.finished_runs import (
     scored_items,
 )
 from eyechart.evaluators.results.results_file import AVERAGE, PRIVATE, SAMPLE, TaskResult
-from eyechart.evaluators.tasks import known_task, match_tasks
+from eyechart.evaluators.tasks import headline_of, known_task, match_tasks
 from eyechart.hub_cards.recomputing import Recomputing, judge_of, plain, refusals
 from eyechart.metrics.score_spec import value_at
-from eyechart.metrics.scores import PAIRS
+from eyechart.metrics.scores import PAIRS, specs_in
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 
@@ -134,6 +134,11 @@ def _why_not(entry: Published) -> Iterator[str]:
     """Every reason against a result except that its predictions contradict it, and what to do."""
     result, name, refused = entry.result, entry.own_data, list(refusals(entry.result))
     yield from refused
+    stated, task = result.headline_spec(), known_task(result.task)
+    usual = headline_of(task) if task else next((spec for spec in specs_in(result.scores or {}) if spec.headline), None)
+    # A task of one's own may choose another score of the same values.
+    if stated and usual and (stated.key != usual.key if task else stated.of != usual.of):
+        yield f"its headline is {stated.key}; expected {usual.key}"
     if judge_of(result) == LEXICAL:
         yield f"scored by word overlap (`{LEXICAL}`); repeat the run with --judge (stored replies are reused)"
     if entry.left_out and not entry.consent.allow_left_out:

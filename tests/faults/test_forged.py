@@ -73,6 +73,10 @@ def score(**values: Any) -> Callable[[Path], None]:
     return lambda folder: change_results(folder, lambda content: content["tasks"][0]["scores"].update(values))
 
 
+def headline(key: str) -> Callable[[Path], None]:
+    return lambda folder: change_results(folder, lambda content: content["tasks"][0].update(headline=key))
+
+
 def repeated(questions: int) -> Callable[[Path], None]:
     """The first predictions stand twice."""
     return lambda folder: change_rows(folder, lambda rows: rows.extend(rows[: 4 * questions] * 5))
@@ -291,6 +295,7 @@ def mark_right(rows: list[dict[str, Any]]) -> None:
         ("an interval of an own task is narrowed", score(circular_accuracy_ci95=[0.9, 0.9]), "_ci95[0] is 0.9; its"),
         ("a chance level of an own task is lowered", score(random_guess=0.0), "random_guess is 0.0; its predictions"),
         ("an own task states fewer items", score(n_questions=24), "the scores are of 24 of 60 items"),
+        ("an own task has another headline", headline("vanilla_accuracy"), "headline is vanilla_accuracy; expected c"),
         ("--limit is removed from an own task", setting(data={"is_mini": False, "rows": 600}), "60 of 600 items"),
     ),
 )

@@ -296,6 +296,24 @@ def test_embedded_images_with_paths(name, content, tmp_path, monkeypatch):
     assert row["image"].read() == {"bytes": content, "path": None}
 
 
+@pytest.mark.parametrize(
+    "is_list",
+    rows(
+        "the images are read",
+        ("images without the metadata of `datasets`", False),
+        ("lists of images without these metadata", True),
+    ),
+)
+def test_columns_of_bytes_and_paths(is_list, tmp_path):
+    path, cell = tmp_path / "a.parquet", {"bytes": encoded(noise(), "PNG"), "path": "/etc/passwd"}
+    name, cells = ("images", [[cell, cell]]) if is_list else ("image", [cell])
+    others = {"first_id": ["a"], "second_id": ["b"], "first_quality": [1.0], "second_quality": [2.0]}
+    parquet.write_table(pyarrow.table({name: cells, **(others if is_list else {"quality": [1.0]})}), path)
+    (row,) = undecoded_rows(load_own(path, "pairs" if is_list else "quality"))
+    images = row["images"] if is_list else [row["image"]]
+    assert [image.read() for image in images] == [{"bytes": cell["bytes"], "path": None}] * len(images)
+
+
 @fault("an image becomes a link to a file elsewhere after its data were loaded", "the error names the row")
 def test_a_file_that_becomes_a_link(tmp_path):
     path, *_ = own_files(tmp_path, ["photos/1.png"])

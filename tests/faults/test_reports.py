@@ -23,7 +23,7 @@ from eyechart.evaluators.results.results_file import LeftOut, collect
 from eyechart.evaluators.runs.run import write_run
 from eyechart.metrics.scoring.statistics.intervals import wilson_interval
 from tests.evaluators.command_line import invoke
-from tests.evaluators.finished_runs import answer, evaluated, seal
+from tests.evaluators.finished_runs import answer, dimension, evaluated, seal
 from tests.evaluators.finished_runs import write as write_results
 from tests.evaluators.report.conftest import PERCEPTION, Page, choice, replaced
 from tests.faults.fault import fault, rows
@@ -290,6 +290,7 @@ def test_any_damage_to_results(tmp_path):
         ("a group with more right answers than there are", {"by_concern": {"x": {"accuracy": 1.0, "n": 13}}}),
         ("groups with more items than there are", {"by_concern": {name: {"accuracy": 0.5, "n": 24} for name in "xy"}}),
         ("parts that do not add up", {"score_sa": 50.0, "score_cc": 25.0, "score_rc": 0.0}),
+        ("some dimensions of a description that do not add up", {"sum": 6.0, "relevance": dimension(1.0)}),
     ),
 )
 def test_stated_scores_that_contradict_each_other(tmp_path, scores):
@@ -326,6 +327,15 @@ def renamed_group(task):
     parts["whatever"] = parts.pop("what")
 
 
+def with_variant(task):
+    task["variants"] = {"better": {"accuracy": 0.5, "accuracy_ci95": [0.9, 1.0], "n": 180}}
+
+
+def vote(rows):
+    """A judge's vote in a run without one."""
+    next(row for row in rows if row["correct"] is False).update(choice=None, step="judge", correct=True)
+
+
 def mark(rows):
     next(row for row in rows if row["correct"] is False)["correct"] = True
 
@@ -358,6 +368,8 @@ FEWER = plain(accuracy=0.3, accuracy_ci95=[0.0, 1.0], n=90)
         ("a correlation is raised", scored(srcc=0.99, srcc_ci95=None), None, 1, "scores.srcc is 0.99; its predictions"),
         ("a prediction is removed", None, lambda rows: rows.pop(0), 0, "items of accuracy is 180; its predictions"),
         ("predictions stand twice", None, lambda rows: rows.extend(rows), 0, "of 180 requests there are 360"),
+        ("a variant contradicts itself", with_variant, None, 0, "scores ('better').accuracy_ci95 is [0.9, 1.0]; expec"),
+        ("a judge's vote in a run without a judge", None, vote, 0, "has correct=True, which contradicts its choice=No"),
         ("a wrong choice is marked as right, in both files", None, mark, 0, "has correct=True, which contradicts its"),
     ),
 )
@@ -365,6 +377,15 @@ FEWER = plain(accuracy=0.3, accuracy_ci95=[0.0, 1.0], n=90)
 def test_scores_that_are_not_those_of_the_predictions(run, tmp_path, results, predictions, number, reason):
     done = invoke("report", changed(run, tmp_path / "run", results, predictions, number), code=1)
     assert reason in done.stderr and "repeat the run" in done.stderr and done.stdout == ""
+
+
+@pytest.mark.filterwarnings("ignore")
+@fault("predictions without the groups of their items", "the run is refused; the error names the group")
+def test_predictions_without_groups(run, tmp_path):
+    folder = shutil.copytree(run, tmp_path / "run")
+    edited(lambda table: table.drop_columns("groups"))(folder)
+    with pytest.raises(BadResultsError, match=r"by_question_type has '.+'; its predictions have \[\]"):
+        read_runs([seal(folder)])
 
 
 @pytest.mark.parametrize(

@@ -79,15 +79,10 @@ def iterate_jsonl_rows(path: str) -> Iterator[Row]:
         MissingFileError: The file is missing.
         BadAnnotationError: Not UTF-8.
     """
-    try:
-        with _opened(path) as file:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    yield number, _line_object(line.removesuffix("\n"))
-    except BadAnnotationError:
-        # Read at once, it is an error with its position in the whole file.
-        _read_text(path)
-        raise
+    with _opened(path) as file:
+        for number, line in enumerate(file, 1):
+            if line.strip():
+                yield number, _line_object(line.removesuffix("\n"))
 
 
 def first_csv_fields(path: str, delimiter: str = ",") -> list[str]:
@@ -231,9 +226,21 @@ def _opened(path: str) -> Iterator[TextIO]:
     except FileNotFoundError as error:
         raise MissingFileError("the annotation file is missing", path=path) from error
     except UnicodeDecodeError as error:
-        raise BadAnnotationError(f"not UTF-8 text: {error}", path=path) from error
+        reason = f"not UTF-8 text ({error.reason}); save the file as UTF-8"
+        raise BadAnnotationError(reason, path=path, row=_undecodable_line(path)) from error
     except OSError as error:
         raise BadAnnotationError(f"cannot be read: {error.strerror or error}", path=path) from error
+
+
+def _undecodable_line(path: str) -> int | None:
+    """The first line of a file that is not UTF-8."""
+    with open(path, "rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError:
+                return number
+    return None
 
 
 def _consecutive(text: str) -> list[Any]:

@@ -158,7 +158,7 @@ def test_who_was_first_is_not_known_in_a_first_build(space: Space) -> None:
         about.write_text(json.dumps({"owner": name}))
     outcome = space.build()
     assert outcome.accepted == [] and [rejection.entry for rejection in outcome.rejected] == ["a", "b"]
-    assert "for the first time by several owners" in outcome.rejected[0].reasons[0]
+    assert "for the first time from several folders" in outcome.rejected[0].reasons[0]
 
 
 def test_without_an_owner_a_name_belongs_to_its_folder(space: Space) -> None:

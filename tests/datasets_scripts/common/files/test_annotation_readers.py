@@ -59,7 +59,7 @@ def test_json_objects(tmp_path: Path) -> None:
     assert read_json_object(write(tmp_path, '{"a": [{"b": 1}], "c": []}')) == {"a": [{"b": 1}], "c": []}
 
 
-def test_a_byte_that_is_not_utf8_is_located_in_the_whole_file(tmp_path: Path) -> None:
+def test_a_byte_that_is_not_utf8_is_located_by_its_line(tmp_path: Path) -> None:
     path = write(tmp_path, b'{"a": 12}\n' * 10_000 + b"\xff")
-    with pytest.raises(BadAnnotationError, match="in position 100000: invalid start byte"):
+    with pytest.raises(BadAnnotationError, match=r"row 10001: not UTF-8 text \(invalid start byte\)"):
         read_jsonl_rows(path)
