@@ -14,6 +14,7 @@ from eyechart.metrics.score_check import contradictions
 from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scores import EQUAL_QUALITY, FIT_PARAMETERS, specs_in
 from eyechart.metrics.scoring.errors import ScoringError
+from eyechart.metrics.scoring.inputs import rows_by_value
 from eyechart.metrics.scoring.quality.correlation import plcc, srcc
 
 if TYPE_CHECKING:
@@ -111,12 +112,11 @@ def _score_problems(scores: Mapping[str, Any], answers: "Answers", where: str) -
             yield from differences(f"{where}.{spec.key}", spec.value(scores), _score(spec, items))
     for name, parts in scores.items():
         if name.startswith("by_") and name not in _OTHER_GROUPS:
-            values = _group(answers, name.removeprefix("by_"))
-            if missing := [part for part in parts if part not in values]:
-                yield f"{where}.{name} has {brief(missing[0])}; its predictions have {brief(sorted(set(values)))}"
+            rows = rows_by_value(_group(answers, name.removeprefix("by_")))
+            if missing := [part for part in parts if part not in rows]:
+                yield f"{where}.{name} has {brief(missing[0])}; its predictions have {brief(sorted(rows))}"
             for part, of_part in parts.items():
-                selected = answers.where([value == part for value in values])
-                yield from _score_problems(of_part, selected, f"{where}.{name}.{part}")
+                yield from _score_problems(of_part, answers.take(rows[part]), f"{where}.{name}.{part}")
 
 
 def _group(answers: "Answers", name: str) -> list[str]:

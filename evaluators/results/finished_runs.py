@@ -93,6 +93,10 @@ class Answers:
         # A filter copies the rows, which may be millions.
         return self if all(mask) else replace(self, table=self.table.filter(pyarrow.array(mask, pyarrow.bool_())))
 
+    def take(self, rows: Sequence[int]) -> "Answers":
+        """Some of the answers, by their place."""
+        return replace(self, table=self.table.take(rows))
+
     def select(self, names: Iterable[str]) -> "Answers":
         """Some columns, if the file has them."""
         return replace(self, table=self.table.select([name for name in names if name in self.table.column_names]))

@@ -7,7 +7,7 @@ import pytest
 from tests.evaluators.command_line import invoke
 from tests.evaluators.finished_runs import ACCURACY, MODEL, answer, evaluated, write
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("any_scores")]
 
 
 @pytest.fixture(scope="module")

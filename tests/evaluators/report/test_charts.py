@@ -304,7 +304,7 @@ def test_an_inline_svg_has_its_own_ids_and_the_page_s_colour():
 @pytest.mark.slow
 def test_a_backend_that_the_environment_names_and_lacks_is_not_looked_for(tmp_path):
     """As in a process that a notebook starts in another environment."""
-    run = write(tmp_path / "run", [evaluated()])
+    run = write(tmp_path / "run", [evaluated(scores=None)])
     command = [sys.executable, "-m", "eyechart.evaluators", "report", str(run)]
     env = {**os.environ, "MPLBACKEND": "a_notebooks_own_backend"}
     done = subprocess.run(command, capture_output=True, text=True, env=env)
