@@ -21,7 +21,15 @@ from eyechart.evaluators.results.items import (
     read_predictions,
 )
 from eyechart.evaluators.results.notes import Note, note
-from eyechart.evaluators.results.results_file import AVERAGE, SAMPLE, Results, TaskResult, read_results, task_folder
+from eyechart.evaluators.results.results_file import (
+    AVERAGE,
+    SAMPLE,
+    Results,
+    TaskResult,
+    check_unedited,
+    read_results,
+    task_folder,
+)
 from eyechart.metrics.score_spec import value_at
 from eyechart.metrics.scores import DROPPED, specs_in
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
@@ -149,6 +157,7 @@ def read_runs(folders: Sequence[str | Path]) -> list[Run]:
     """Read finished runs whose scores agree with their predictions; as `load_runs`."""
     runs = load_runs(folders)
     for run in runs:
+        check_unedited(run.folder)
         check_agreement(run)
     return runs
 

@@ -1,5 +1,6 @@
 """The contents of `results.json`, written and read."""
 
+import hashlib
 import json
 import math
 import platform
@@ -192,6 +193,8 @@ class Results(Record):
     failed: list[FailedTask] = []
     predictions_sha256: str = ""
     """Checksum of the `predictions.parquet` that belongs to these results; "" if none was written."""
+    sha256: str = ""
+    """Checksum of all other contents; "" if the file states none."""
 
 
 def collect(
@@ -241,6 +244,19 @@ def read_results(path: str | Path) -> Results:
             raise bad_results(file, f"key tasks[{number}].{missing[0]}: field required")
         task.scores, task.variants, task.diagnostics = map(with_nan, (task.scores, task.variants, task.diagnostics))
     return results
+
+
+def sealed(values: dict[str, Any]) -> dict[str, Any]:
+    """The contents of a file with their checksum."""
+    others = {name: value for name, value in values.items() if name != "sha256"}
+    return {**others, "sha256": hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()}
+
+
+def check_unedited(folder: Path) -> None:
+    """Raise `BadResultsError` if results that can be read do not have the checksum that they state."""
+    values = json.loads((folder / RESULTS_FILE).read_bytes())
+    if values.get("sha256") and values != sealed(values):
+        raise bad_results(folder / RESULTS_FILE, "was edited: its contents do not have the checksum that it states")
 
 
 def with_nan(value: Any) -> Any:

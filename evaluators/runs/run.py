@@ -34,6 +34,7 @@ from eyechart.evaluators.results.results_file import (
     TaskResult,
     collect,
     read_results,
+    sealed,
     task_folder,
 )
 from eyechart.evaluators.runs.console import console, print_line
@@ -190,7 +191,7 @@ def write_run(folder: Path, results: Results, previous: Results | None = None) -
                 sha256 = hashlib.file_digest(written, "sha256").hexdigest()
             results = results.model_copy(update={"predictions_sha256": sha256})
             values = redact_values(from_json(results.model_dump_json(by_alias=True)))
-            (unfinished / RESULTS_FILE).write_bytes(to_json(values, indent=2) + b"\n")
+            (unfinished / RESULTS_FILE).write_bytes(to_json(sealed(values), indent=2) + b"\n")
             for name in (RESULTS_FILE, PREDICTIONS_FILE):
                 (unfinished / name).replace(folder / name)
         for result in results.tasks:

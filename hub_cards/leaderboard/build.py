@@ -218,7 +218,9 @@ def write_space(
     """Write everything to a temporary folder, and move it into place when complete."""
     runs: dict[str, Results] = {}
     for row in accepted:
-        empty = row.entry.run.results.model_copy(update={"tasks": [], "failed": []})
+        empty = row.entry.run.results.model_copy(
+            update={"tasks": [], "failed": [], "predictions_sha256": "", "sha256": ""}
+        )
         runs.setdefault(row.entry.file, empty).tasks.append(row.result)
     out.mkdir(parents=True, exist_ok=True)
     with workplace(out) as unfinished:

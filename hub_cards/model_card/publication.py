@@ -136,7 +136,7 @@ def merged_card(card: str, model: str, entries: Sequence[Mapping[str, Any]], sec
 def _with_results(text: str, model: str, entries: Sequence[Mapping[str, Any]]) -> str:
     from huggingface_hub.repocard import REGEX_YAML_BLOCK, RepoCard
 
-    text = _METADATA.sub(lambda found: f"---\n{found[1]}---" if found[1] else "", text)
+    text = _METADATA.sub(lambda block: f"---\n{block[1]}---" if block[1] else "", text)
     block = REGEX_YAML_BLOCK.match(text)
     if not block and text.lstrip().startswith("---"):
         raise DataError("the card begins with --- but has no metadata that end with ---; correct its first lines")

@@ -22,7 +22,7 @@ from eyechart.evaluators.results.finished_runs import (
     official_items,
     scored_items,
 )
-from eyechart.evaluators.results.results_file import AVERAGE, PRIVATE, SAMPLE, TaskResult
+from eyechart.evaluators.results.results_file import AVERAGE, PRIVATE, SAMPLE, TaskResult, check_unedited
 from eyechart.evaluators.tasks import headline_of, known_task, match_tasks
 from eyechart.hub_cards.recomputing import Recomputing, judge_of, plain, refusals
 from eyechart.metrics.score_spec import value_at
@@ -96,6 +96,8 @@ def select(
     Raises UsageError with every reason for each refused result, and what to do.
     """
     read = load_runs(runs)
+    for run in read:
+        check_unedited(run.folder)
     tasks = match_tasks(tasks, [key.task for run in read for key in run.tasks], "in these runs")
     chosen: dict[str, Published] = {}
     refused: dict[str, list[str]] = {}

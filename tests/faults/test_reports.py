@@ -23,7 +23,7 @@ from eyechart.evaluators.results.results_file import LeftOut, collect
 from eyechart.evaluators.runs.run import write_run
 from eyechart.metrics.scoring.statistics.intervals import wilson_interval
 from tests.evaluators.command_line import invoke
-from tests.evaluators.finished_runs import answer, dimension, evaluated, seal
+from tests.evaluators.finished_runs import answer, dimension, evaluated, seal, unsealed
 from tests.evaluators.finished_runs import write as write_results
 from tests.evaluators.report.conftest import PERCEPTION, Page, choice, replaced
 from tests.faults.fault import fault, rows
@@ -37,6 +37,7 @@ REFUSED = "the report is refused; the error names the file"
 
 def write(folder, evaluation=PERCEPTION):
     write_run(folder, collect([evaluation], [], "2026-01-01T00:00:00+00:00"))
+    unsealed(folder)
     return folder
 
 
@@ -243,6 +244,12 @@ def places(value, place=()):
         yield from places(part, (*place, key))
 
 
+def value_at_place(value, place):
+    for key in place:
+        value = value[key]
+    return value
+
+
 ANYTHING = strategies.recursive(
     strategies.none()
     | strategies.booleans()
@@ -265,10 +272,7 @@ def test_any_damage_to_results(tmp_path):
     @given(place=strategies.sampled_from(list(places(whole))), value=ANYTHING)
     def check(place, value):
         raw = copy.deepcopy(whole)
-        target = raw
-        for key in place[:-1]:
-            target = target[key]
-        target[place[-1]] = value
+        value_at_place(raw, place[:-1])[place[-1]] = value
         file.write_text(json.dumps(raw), encoding="utf-8", errors="replace")
         with contextlib.suppress(EyechartError):
             assert list(table_notes(compare_many(read_runs(folders))))
@@ -276,6 +280,27 @@ def test_any_damage_to_results(tmp_path):
             assert plan_runs(folders)
         with contextlib.suppress(EyechartError):
             write_report(folders[:1], tmp_path / "out", files=False, samples=1)
+
+    check()
+
+
+@fault("any value in the results of a finished run is edited by hand", "the run is refused; it can be repeated")
+def test_any_edit_of_results(tmp_path):
+    write_run(tmp_path, collect([perception(20)], [], "2026-01-01"))
+    assert read_runs([tmp_path])
+    file = tmp_path / "results.json"
+    whole = json.loads(file.read_text())
+    leaves = [place for place in places(whole) if not isinstance(value_at_place(whole, place), dict | list)]
+
+    @settings(max_examples=100)
+    @given(place=strategies.sampled_from([place for place in leaves if place != ("sha256",)]), value=ANYTHING)
+    def check(place, value):
+        raw = copy.deepcopy(whole)
+        value_at_place(raw, place[:-1])[place[-1]] = value
+        file.write_text(json.dumps(raw), encoding="utf-8", errors="replace")
+        if json.loads(file.read_text()) != whole:
+            with pytest.raises(BadResultsError, match=r"results\.json: "):
+                read_runs([tmp_path])
 
     check()
 

@@ -25,7 +25,7 @@ def test_the_file_has_the_documented_keys_in_standard_json_and_reads_back(tmp_pa
     text = (tmp_path / "results.json").read_text()
     raw = json.loads(text)
     assert raw["schema"] == 1
-    assert set(raw) == {"schema", "environment", "request", "tasks", "failed", "predictions_sha256"}
+    assert set(raw) == {"schema", "environment", "request", "tasks", "failed", "predictions_sha256", "sha256"}
     documented = {"task", "dataset", "split", "model", "scores", "settings", "left_out", "timings", "notes"}
     assert documented <= set(raw["tasks"][0]) and not {"items", "contents"} & set(raw["tasks"][0])
     assert raw["environment"]["packages"]["eyechart"]

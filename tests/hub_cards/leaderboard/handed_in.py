@@ -45,8 +45,9 @@ def result_on(board: Board, model: str, score: float = 0.5, width: float = 0.02)
     if "score_rc" in scores:
         scores |= {"score_rc": 0.0, "score_rc_ci95": [0.0, 100.0]}
     if "sum" in scores:
-        scores["sum"] = round(len(DIMENSIONS) * score, 6)
-        scores["sum_ci95"] = [len(DIMENSIONS) * end for end in scores["sum_ci95"]]
+        count = sum(name in scores for name in DIMENSIONS)
+        scores["sum"] = round(count * score, 6)
+        scores["sum_ci95"] = [count * end for end in scores["sum_ci95"]]
     if "first_rate" in scores:
         scores |= {"second_rate": 1 - scores["first_rate"], "draw_rate": 0}
     if board.task.metric == "softmax_iqa":
