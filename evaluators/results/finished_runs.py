@@ -98,8 +98,7 @@ class Answers:
         """The answers for which a mask is True."""
         import pyarrow
 
-        # A filter copies the rows, which may be millions.
-        return self if all(mask) else replace(self, table=self.table.filter(pyarrow.array(mask, pyarrow.bool_())))
+        return replace(self, table=_filtered(self.table, pyarrow.array(mask, pyarrow.bool_())))
 
     def take(self, rows: Sequence[int]) -> "Answers":
         """Some of the answers, by their place."""
@@ -148,9 +147,15 @@ class Run:
         mask = pyarrow.compute.equal(self.predictions["repeat"], 1)
         for name in RESULT_COLUMNS[:3]:
             mask = pyarrow.compute.and_(mask, pyarrow.compute.equal(self.predictions[name], getattr(key, name)))
-        # A filter copies the rows, which may be millions.
-        table = self.predictions if pyarrow.compute.all(mask).as_py() else self.predictions.filter(mask)
+        table = _filtered(self.predictions, mask)
         return Answers(table, self.folder / PREDICTIONS_FILE) if table.num_rows else None
+
+
+def _filtered(table: "Table", mask: Any) -> "Table":
+    """The rows for which a mask is True; all of them, which may be millions, are not copied."""
+    import pyarrow.compute
+
+    return table if pyarrow.compute.all(mask, skip_nulls=False, min_count=0).as_py() else table.filter(mask)
 
 
 def read_runs(folders: Sequence[str | Path]) -> list[Run]:

@@ -147,6 +147,7 @@ class PackedColumn(Sequence[Any]):
 
 
 def _unpacked(column: bytes) -> list[Any]:
+    # This process packed it itself: nothing that comes from a file is unpickled.
     values: list[Any] = pickle.loads(zlib.decompress(column))
     return values
 

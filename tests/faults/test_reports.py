@@ -366,7 +366,7 @@ def mark(rows):
 
 
 def plain(**scores):
-    """Scores of the whole that do not contradict those of its parts, as there are none."""
+    """Scores of the whole alone, which those of parts cannot contradict."""
 
     def change(task):
         task["scores"] = {name: of for name, of in task["scores"].items() if name[:3] not in ("by_", "yes")} | scores

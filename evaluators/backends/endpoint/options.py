@@ -35,7 +35,7 @@ _SECRET_OPTION = re.compile(
 
 
 def find_secret(text: str) -> str:
-    """The first option, field or address in a command or in JSON that contains a secret; "" if there is none."""
+    """The first option, field or address in a command or in JSON that contains a secret; "" if none does."""
     # Without the quotes and backslashes of shells and JSON.
     match = _SECRET_OPTION.search(re.sub(r"['\"\\]", "", text))
     return match[0] if match else ""
