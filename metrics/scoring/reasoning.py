@@ -53,13 +53,18 @@ _MARKS = "|".join(f"(?P<{name}>{begin})|(?P<end_{name}>{end})" for name, (begin,
 _MARKS += f"|(?P<end_any>{_ANSWER})|(?P<tag>{_BEGIN}{_NAME}{_END})"
 # What every mark begins with, so that other text is passed over fast.
 _START = r"[<\[◁][ \\|\uff5c/]{0,4}[\w:▁-]{2,64}+(?:[\s|\uff5c>\]▷▶]|\Z)|Here|analysis|assistantfinal"
+# A text without these has no mark.
+_SIGNS, _OPENINGS = ("<", "[", "◁", "assistantfinal"), ("here", "analysis")
 _MARK = re.compile(rf"(?={_START})(?:{_MARKS})", re.IGNORECASE)
 _MARK_OR_CODE = re.compile(rf"(?={_START}|`)(?:(?P<code>```.*?```|`[^`\n]*`)|{_MARKS})", re.IGNORECASE | re.DOTALL)
 _END_NAME = re.compile(r"(?<![^\W_])(?:end|close|stop)(?![^\W_])", re.IGNORECASE)
 # A mark, here `<>`, with what is around it: in the middle of a sentence or in quotation marks; at the start of a line.
 _IN_SENTENCE = re.compile(r"(?:[\w,] |[\"'\u201c\u2018(])<>(?:[\"'\u201d\u2019).,;:!?]| [a-z])")
 _STARTS_LINE = re.compile(r"(?:^|\n ?|[>\]▷])<>(?! [a-z])")
-_ANSWER_AT_END = re.compile(r"<answer>[^<]*</answer>\s*\Z", re.IGNORECASE)
+_ANSWER_AT_END = re.compile(
+    r"(?:<answer>[^<]*</answer>|(?:^|\n)[*#\s]{0,8}(?:final )?answer\s?:[^\n]{1,99}|\\boxed\{[^{}]{1,99}\}[$.]*)\s*\Z",
+    re.IGNORECASE,
+)
 _LETTER = re.compile(r"[^\W_]")
 _LEFTOVER = re.compile(r"<\|\w{1,32}\|>(?:assistant)?|\[END FINAL RESPONSE\]|<\|close\|>response<\|sep\|>")
 
@@ -96,6 +101,8 @@ def split_reasoning(text: str) -> SplitReply:
         >>> split_reasoning("<think>Option B looks")
         SplitReply(answer='', reasoning='Option B looks', is_finished=False)
     """
+    if not any(mark in text for mark in _SIGNS) and not text.lstrip()[:8].lower().startswith(_OPENINGS):
+        return SplitReply(text)
     reply, text = text, text.lstrip()
     length = len(text.rstrip())
     # Texts, and whether each is reasoning.
@@ -103,18 +110,20 @@ def split_reasoning(text: str) -> SplitReply:
     # The names of the open blocks; and how often the name of an open block was opened again.
     opened: list[str] = []
     again = start = position = 0
-    last_marks = {_read(mark): mark.start() for mark in _MARK.finditer(text) if not _is_ordinary(mark)}
+    # Each mark's block, and whether it is ordinary text without its pair.
+    marks = {mark.start(): (_read(mark), _is_ordinary(mark)) for mark in _MARK.finditer(text)}
+    last_marks = {name: start for start, (name, is_ordinary) in marks.items() if not is_ordinary}
     while found := (_MARK if opened else _MARK_OR_CODE).search(text, position):
         position = found.end()
         if found.lastgroup == "code":
             # If the entire reply is one code block, it is not a quotation.
             position = found.start() + 1 if len(found[0]) == length else position
             continue
-        block, is_end = _read(found)
+        (block, is_end), is_ordinary = marks.get(found.start()) or (_read(found), _is_ordinary(found))
         if is_end and block in _ENDS_OWN_BLOCK and block not in opened:
             continue
         is_pair = bool(opened) if is_end else last_marks.get((block, True), 0) >= position
-        if not is_pair and _is_ordinary(found):
+        if not is_pair and is_ordinary:
             continue
         parts.append((text[start : found.start()], bool(opened) or (is_end and (again > 0 or not parts))))
         start = position

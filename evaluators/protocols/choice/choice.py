@@ -21,7 +21,7 @@ from eyechart.evaluators.requests.types import IMAGE, Request, Response, Row
 from eyechart.evaluators.requests.values import brief
 from eyechart.evaluators.results.items import Item, PackedItems, with_columns
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.metrics.scoring.choices.extraction import moved_letter, right_text
+from eyechart.metrics.scoring.choices.options import moved_letter, right_text
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings, read_choices
 from eyechart.metrics.scoring.choices.replies import Extraction, read_reply
 from eyechart.metrics.scoring.judging.replies import name_or_none

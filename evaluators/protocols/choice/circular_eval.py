@@ -25,7 +25,7 @@ from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.choices.circular import add_circular, circular_scores
 from eyechart.metrics.scoring.choices.circular_passes import Questions, find_questions
-from eyechart.metrics.scoring.choices.extraction import right_text
+from eyechart.metrics.scoring.choices.options import right_text
 from eyechart.metrics.scoring.choices.replies import moved_reply
 from eyechart.metrics.scoring.judging.answers import answer_scores, read_answers
 from eyechart.metrics.scoring.judging.replies import judge_name

@@ -18,7 +18,7 @@ from eyechart.evaluators.requests.types import OutputType, Response, Row
 from eyechart.evaluators.results.items import MAIN, column_of, columns_of
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.choices.accuracy import choice_scores
-from eyechart.metrics.scoring.choices.extraction import moved_letter
+from eyechart.metrics.scoring.choices.options import moved_letter
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings
 from eyechart.metrics.scoring.choices.replies import moved_reply
 from eyechart.metrics.scoring.inputs import map_groups

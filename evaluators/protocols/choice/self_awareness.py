@@ -18,7 +18,7 @@ from eyechart.evaluators.requests.types import Response, Row
 from eyechart.evaluators.results.items import MAIN, PackedItems, by_row, columns_of
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.metrics.scoring.choices.extraction import moved_letter
+from eyechart.metrics.scoring.choices.options import moved_letter
 from eyechart.metrics.scoring.choices.replies import UNPARSEABLE
 from eyechart.metrics.scoring.choices.self_awareness import (
     OUTCOMES,

@@ -1,5 +1,5 @@
 """Multiple-choice replies: extraction of choices, and scores of single answers, CircularEval and self-awareness."""
 
-from eyechart.metrics.scoring.choices.extraction import extract_choice
+from eyechart.metrics.scoring.choices.replies import extract_choice
 
 __all__ = ["extract_choice"]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eyechart.metrics.scoring.choices.extraction import right_text
+from eyechart.metrics.scoring.choices.options import right_text
 from eyechart.metrics.scoring.choices.positions import position_bias
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings, extraction_shares
 from eyechart.metrics.scoring.choices.text import comparison_key

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from eyechart.metrics.scoring.choices.extraction import check_options, right_text
+from eyechart.metrics.scoring.choices.options import check_options, right_text
 from eyechart.metrics.scoring.choices.replies import EXTRACTIONS, UNREAD, Extraction, read_reply
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import check_count, check_lengths, check_letter, check_member

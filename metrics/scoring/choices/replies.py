@@ -1,19 +1,37 @@
-"""The option that a reply names, by exact matching or as a declared answer."""
+"""The option that a reply names, by exact matching or as a declared answer.
 
+Protocol: MMBench, Sec. 3.2, step 1 (https://arxiv.org/abs/2307.06281): a choice is extracted if one and only one option
+matches the reply, by its letter or by its text. The paper leaves the matching open. Here a reply is read as claims (see
+`claims`):
+
+- Exact matching ("strict"): all mentions, or all containers, name the same option. Texts without a letter do not count
+  in a reply that refuses to answer, and in a longer reply the declared answer must be that option too.
+- A declared answer: the claims of the highest rank, of which the last one counts. Two different ones count as none,
+  unless there is a turn ("Wait", "However") between them.
+
+Departures: the paper skips every "A", because it may be an article (footnote 1), and has no rule for negations. A judge
+reads verbose replies there; "declared" reads them without one. A letter names only its own option; a text names all
+options with this text. Parsing never guesses.
+"""
+
+import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from string import ascii_uppercase
 from typing import Literal
 
-from eyechart.metrics.scoring.choices.declarations import declared_letters
-from eyechart.metrics.scoring.choices.extraction import moved_letter, named_letters
-from eyechart.metrics.scoring.choices.text import comparison_key
+from eyechart.metrics.scoring.choices.claims import Claim, Claims, Rank
+from eyechart.metrics.scoring.choices.options import check_options, moved_letter
+from eyechart.metrics.scoring.choices.text import ends, normalise, strip_markdown
+from eyechart.metrics.scoring.choices.values import Values
 from eyechart.metrics.scoring.reasoning import (
     CONTENT_FILTER,
     LENGTH,
     REASONING,
     REFUSAL,
     STOPPED_EARLY,
+    SplitReply,
     split_reasoning,
 )
 
@@ -24,6 +42,43 @@ UNREAD = (CUT_OFF, UNFINISHED_REASONING, REFUSED, UNPARSEABLE)
 """Why a reply names no option."""
 ENDS = {REFUSAL: REFUSED, CONTENT_FILTER: REFUSED, LENGTH: CUT_OFF, REASONING: UNFINISHED_REASONING}
 """The reason in `UNREAD` that follows from a finish reason."""
+
+_WRAPPING = " \t\n*_`\"'()[]{}.,:;!"
+_FINAL = (".", "!", "?", "\u3002", ":", "}", "]")
+# "Wait", "不对,".
+_TURN = re.compile(r"c|[.?\n]X[,;]")
+# In a longer text, options are mentioned on the way.
+_LONG, _VERBATIM = 120, 1024
+
+
+def extract_choice(text: str, options: Sequence[str]) -> str | None:
+    r"""Letter of the one option that a reply names.
+
+    Args:
+        text: The model's reply, any string.
+        options: The option texts in the order shown; the first is A. At most 26; texts may repeat.
+
+    Returns:
+        A letter; the first one if the reply names a repeated option text. None if the reply names no option or more
+        than one.
+
+    Raises:
+        InputError: `options` contains more than 26 texts. No `text` raises an error.
+
+    Examples:
+        >>> extract_choice("The answer is dark.", ["Bright", "Dark", "Medium", "Dull"])
+        'B'
+        >>> extract_choice("**C**", ["Bright", "Dark", "Medium"])
+        'C'
+        >>> extract_choice("A blurry image", ["Sharp", "Blurry"])
+        'B'
+        >>> extract_choice("It is not blurry", ["Sharp", "Blurry"]) is None
+        True
+        >>> extract_choice("A. Blurry", ["Sharp", "Blurry"]) is None
+        True
+    """
+    check_options(options)
+    return read_reply(text, options, "strict")[0][:1] or None
 
 
 def read_reply(
@@ -42,8 +97,8 @@ def read_reply(
         finish_reason: How the reply ended, one of `reasoning.FINISH_REASONS`; None if that is not known.
 
     Returns:
-        The letters, as from `named_letters`, and the step, "exact" or "declared". If there are no letters: "" and the
-        reason, one of `UNREAD`.
+        The letters and the step, "exact" or "declared"; several letters, in order, if the reply gives an option text
+        that is repeated. If it names no option or more than one: "" and the reason, one of `UNREAD`.
 
     Examples:
         >>> read_reply("C", ["Bright", "Dark", "Medium"])
@@ -56,21 +111,23 @@ def read_reply(
         >>> read_reply("Let me see whether it is dark", ["Bright", "Dark", "Medium"], finish_reason="length")
         ('', 'cut_off')
     """
-    is_cut = finish_reason in STOPPED_EARLY
-    named, declared = named_letters(text, options), ""
-    if not named or is_cut:
-        declared = declared_letters(text, options, is_cut=is_cut)
-    if named and (not is_cut or named == declared or _begins(text, named, options)):
+    found = split_reasoning(text)
+    letters = _verbatim(found.answer, options)
+    if letters:
+        return letters, "exact"
+    claims, is_cut = Claims(ends(found.answer), options), finish_reason in STOPPED_EARLY
+    named = _exact(claims)
+    declared = _declared(claims, is_cut) if not named or is_cut else ""
+    if named and (not is_cut or named == declared or _begins(claims, named)):
         return named, "exact"
     if declared and extraction == "declared":
         return declared, "declared"
-    return "", why_unread(text, finish_reason)
+    return "", _why_unread(found, finish_reason)
 
 
-def _begins(text: str, letters: str, options: Sequence[str]) -> bool:
-    """Whether a reply begins with an option's text, or is its letter."""
-    key, option = comparison_key(text), comparison_key(options[ascii_uppercase.index(letters[0])])
-    return len(key) == 1 or (key.startswith(option) and not key[len(option) : len(option) + 1].isalnum())
+def _begins(claims: Claims, letters: str) -> bool:
+    """Whether a reply begins with an option's text."""
+    return claims.code(0) == "O" and claims.letters[0] == letters
 
 
 def why_unread(text: str, finish_reason: str | None) -> str:
@@ -80,8 +137,11 @@ def why_unread(text: str, finish_reason: str | None) -> str:
         text: A reply without a usable answer.
         finish_reason: As for `read_reply`.
     """
+    return _why_unread(split_reasoning(text), finish_reason)
+
+
+def _why_unread(found: SplitReply, finish_reason: str | None) -> str:
     reason = ENDS.get(finish_reason or "", UNPARSEABLE)
-    found = split_reasoning(text)
     is_unfinished = not (found.is_finished or found.answer.strip())
     return UNFINISHED_REASONING if is_unfinished and reason != REFUSED else reason
 
@@ -130,30 +190,68 @@ def moved_reply(
     return option if len(letters) > 1 else f"{moved_letter(letters, shown, options)}. {option}"
 
 
-def unplaced_reply(
-    text: str,
-    shown: Sequence[str],
-    options: Sequence[str],
-    extraction: Extraction = "declared",
-    finish_reason: str | None = None,
-) -> str:
-    """Replace the letter of a repeated option text by the text, if the options were shown in another order.
+def _verbatim(answer: str, options: Sequence[str]) -> str:
+    """Letters of an answer that is a letter or the text of an option, and nothing else."""
+    if len(answer) > _VERBATIM:
+        return ""
+    text, values = strip_markdown(normalise(answer)), Values.of(tuple(options))
+    lone = text.strip(_WRAPPING).upper() if len(text) < 16 else ""
+    return lone if len(lone) == 1 and values.has(lone) else values.same(text)
 
-    It is not known which of two equal texts is at which place, so the letter of either one stands for the text.
 
-    Args:
-        text: The reply.
-        shown: The options in the order in which the model saw them.
-        options: The options in their own order.
-        extraction: As for `read_reply`.
-        finish_reason: As for `read_reply`.
+def _exact(claims: Claims) -> str:
+    """Letters of the one option that all containers name or, without any, all mentions."""
+    if claims.containers:
+        return _declared(claims) if len({claim.letters for claim in claims.containers}) == 1 else ""
+    if claims.breaks_off and not _declared(claims):
+        return ""
+    if "L" in claims.codes:
+        return claims.unanimous
+    # In a longer text, options are mentioned on the way.
+    is_long = len(claims.stripped) > _LONG
+    is_none = _declared(claims) != claims.unanimous if is_long else claims.refuses(0, claims.end)
+    return "" if is_none else claims.unanimous
 
-    Examples:
-        >>> unplaced_reply("A", ["x", "x", "y"], ["x", "y", "x"]), unplaced_reply("C", ["x", "x", "y"], ["x", "y", "x"])
-        ('x', 'C')
-    """
-    if list(shown) == list(options) or len(set(shown)) == len(shown):
-        return text
-    letters = read_reply(text, shown, extraction, finish_reason)[0]
-    option = shown[ascii_uppercase.index(letters[0])] if letters else ""
-    return option if letters and list(shown).count(option) > 1 else text
+
+def _declared(claims: Claims, is_cut: bool = False) -> str:
+    """Letters of the option of the highest claims, the last one after a turn."""
+    firm, is_cut = claims.firm, is_cut or claims.breaks_off
+    if not firm:
+        is_cut = is_cut or (len(claims.starts) > 1 and not claims.stripped.rstrip("*_\"')$ <>").endswith(_FINAL))
+        named = {claim.letters for claim in ([] if is_cut else claims.verdicts)}
+        return named.pop() if len(named) == 1 else ""
+    last = firm[-1]
+    if is_cut and _is_turned(claims, last, claims.end, "[.?\n]B"):
+        return ""
+    # "Option B fits best. Without more information, it is not possible to tell."
+    if not is_cut and last.rank < Rank.LABEL and claims.refuses(claims.last, claims.end):
+        return ""
+    # "The answer is A. Wait, it is B."
+    turn = _TURN.search(claims.codes, 2 * last.end, 2 * claims.end)
+    behind = {claim.letters for claim in claims.verdicts if 2 * claim.end > turn.start()} if turn else set()
+    if behind := behind - {last.letters}:
+        return behind.pop() if len(behind) == 1 and last.rank is not Rank.CONTAINER else ""
+    # "B. Dark\nTherefore, it is bright."
+    if not last.start and {claim.letters for claim in claims.verdicts if claim.rank is Rank.VERDICT} - {last.letters}:
+        return ""
+    # "Answer: A\nC"
+    if last.rank is Rank.LABEL and any(claim.rank is Rank.ANSWER and not claim.letters for claim in firm):
+        return ""
+    top = next((claim.start for claim in firm if claim.rank is Rank.CONTAINER), 0)
+    lettered = [claim for claim in firm if claim.letters and claim.start >= top]
+    return "" if any(_contradicts(claims, *pair) for pair in pairwise(lettered)) else last.letters
+
+
+def _contradicts(claims: Claims, before: Claim, after: Claim) -> bool:
+    """Whether two successive claims differ, without a turn between them."""
+    if before.letters == after.letters or after.rank >= Rank.LABEL > before.rank:
+        return False
+    return not _is_turned(claims, before, after.start, "[.?\n;,]B")
+
+
+def _is_turned(claims: Claims, claim: Claim, end: int, contrast: str) -> bool:
+    """Whether words behind a claim withdraw it."""
+    between = claims.codes[2 * claim.end : 2 * end]
+    # A label at the very beginning is no result of reasoning, so no "however" concerns it.
+    is_first = claim.rank is Rank.LABEL and not claim.start
+    return _TURN.search(between) is not None or (not is_first and re.search(contrast, between) is not None)

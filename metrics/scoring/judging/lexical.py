@@ -22,8 +22,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from string import ascii_uppercase
 
-from eyechart.metrics.scoring.choices.extraction import extract_choice
-from eyechart.metrics.scoring.choices.mentions import find_mentions
+from eyechart.metrics.scoring.choices.claims import Claims
+from eyechart.metrics.scoring.choices.replies import extract_choice
 from eyechart.metrics.scoring.choices.text import comparison_key, is_cjk, normalise, option_phrase, split_words
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.judging.lexicon import (
@@ -164,12 +164,12 @@ def rate(question: str, reference: str, answer: str) -> int:
     if comparison_key(reference) in ("yes", "no"):
         # An answer that is neither yes nor no is incorrect.
         return 5 if best_option(question, [reference, _OTHER[comparison_key(reference)]], answer) == "A" else 1
-    words = split_words(normalise(answer))
-    if find_mentions(words, [reference]).texts:
+    claims = Claims(answer, [reference])
+    if any(claims.code(i) == "O" for i in claims.mentions(0, claims.n_words)):
         return 5
     said, stated = read_statements(answer), read_statements(reference)
     # If the correct answer is in the text but not named as an option, it is denied.
-    if _contradicting(said, stated) or option_phrase(reference) in words.joined:
+    if _contradicting(said, stated) or option_phrase(reference) in split_words(normalise(answer)).joined:
         return 1
     if _agreeing(stated, said):
         return 4

@@ -17,64 +17,42 @@ Here a reply is parsed as strictly as a multiple-choice answer (`choices`), with
 import re
 from typing import Literal
 
-from eyechart.metrics.scoring.choices.extraction import extract_choice
-from eyechart.metrics.scoring.choices.text import explicit_answers, normalise
+from eyechart.metrics.scoring.choices.claims import Claims
+from eyechart.metrics.scoring.choices.containers import take_containers
+from eyechart.metrics.scoring.choices.lexer import GAP, INSIDE
+from eyechart.metrics.scoring.choices.replies import extract_choice
+from eyechart.metrics.scoring.choices.text import ends, normalise
 from eyechart.metrics.scoring.reasoning import STOPPED_EARLY, split_reasoning
 
 Preference = Literal["first", "second"]
 
 OPTIONS = ("The first image.", "The second image.")
 
-# Each name of an image is replaced by one character that no reply contains, so that a pattern can refer to it.
-_FIRST, _SECOND = "\ue000", "\ue001"
-_PREFERENCES: dict[str, Preference] = {_FIRST: "first", _SECOND: "second"}
-_NAMED = f"[{_FIRST}{_SECOND}]"
-_MARKS = rf"[^\w{_FIRST}{_SECOND}]*"
-
+# Each name of an image is replaced by one word, so that rules can refer to it.
+_WORDS = ("firstimage", "secondimage")
+_PREFERENCES: tuple[Preference, ...] = ("first", "second")
 _NOUN = r"(?:image|picture|photo|photograph)"
 _NAME = re.compile(
-    rf"\b(?:the )?(?:(first|1st)|(?:second|2nd)) (?:{_NOUN}|one|option)\b"
-    rf"|\b(?:the )?{_NOUN} ?#?(?:(1|one|(?-i:A))|(?:2|two|(?-i:B)))\b"
-    r"|\bthe (?:(first)|second)(?= (?:is|has|looks|appears|seems)\b)",
+    rf"\b(?:the )?(?:(first|1st)|(?:second|2nd)) (?:{_NOUN}|one|option)\b(?:'s)?"
+    rf"|\b(?:the )?{_NOUN} ?#?(?:(1|one|(?-i:A))|(?:2|two|(?-i:B)))\b(?:'s)?"
+    r"|\bthe (?:(first)|second)(?= (?:is|has|looks|appears|seems)\b)"
+    r"|(?:第(?:(一)|二)[张幅个]|[图](?:(一|1|A)|(?:二|2|B)))(?:图像|图片|图|照片)?",
     re.IGNORECASE,
 )
 _WHOLE_REPLY = re.compile(r"\W*(?:the )?(?:(first|1st|1)|(?:second|2nd|2))(?: one)?\W*", re.IGNORECASE)
-
-_BLANKS = re.compile(r"[^\S\n]+")
-_MARKDOWN = re.compile(r"[*_`#>]+")
-_SENTENCE_END = re.compile(r"[.!?;\n]+")
+_BLANKS, _MARKDOWN = re.compile(r"[^\S\n]+"), re.compile(r"[*_`#>]+")
 # Not the full stop of "A. The first image."
 _FIRST_SENTENCE = re.compile(r"(?<=\w{2})[.!?;]+(?=\s)|\n+")
-
-_VERB = (
-    r"(?:(?:is|looks|appears|seems|has|offers|exhibits|displays|shows|provides|possesses)"
-    r"(?: to (?:be|have))?(?: of)?)"
-)
-_DEGREE = r"(?:(?:a|the|much|far|clearly|slightly|significantly|noticeably|overall|generally) )*"
-_BETTER = r"(?:better|best|superior|higher|highest)"
-_QUALITY = r"(?:(?:overall|visual|image|perceptual|perceived|technical) )*quality\b"
-# What may follow "better" if it is about the entire image, not about "better colours".
-_GENERAL = (
-    r"(?= ?(?:$|[,:)]|(?:than|because|since|as|due|overall|over|compared|one|image|choice)\b"
-    rf"|in (?:terms of )?{_QUALITY}))"
-)
-# A sentence that prefers an image: only its name, or the image as better, as of better quality, or as the choice.
-_PREFERRED = re.compile(
-    rf"^(?:\W?[A-Z]\W{{1,2}})?(?:it is |it's )?{_MARKS}({_NAMED}){_MARKS}$"
-    rf"|({_NAMED}) {_VERB} {_DEGREE}{_BETTER}(?: {_QUALITY}|{_GENERAL})"
-    rf"|(?:quality of ({_NAMED})|({_NAMED})'s {_QUALITY}) {_VERB} {_DEGREE}{_BETTER}{_GENERAL}"
-    rf"|\b(?:choose|select|pick|prefer) ({_NAMED})"
-    rf"|\b(?:answer|choice|{_BETTER} (?:one|image|choice|{_QUALITY}))(?: is)?:? ({_NAMED}){_MARKS}$",
-    re.IGNORECASE,
-)
-_DENIAL = re.compile(
-    rf"\b(?:not|no|never|neither|nor|cannot|without|unless|whether|hardly|both|either)\b|n't\b|\bif {_NAMED}",
-    re.IGNORECASE,
-)
+# An image is the whole sentence, is chosen, or is named as the better one.
+_CHOSEN = re.compile(rf"(?:(?:\A|(?=[.?\n¶]))(?:{GAP}[L=p])*|[CK]|[AGN][^.?\n¶]*(?:=|(?=:)))(?:{GAP}t)?{GAP}\Z")
+# What may stand between an image and "better", and behind "better", if it is about the entire image.
+_ALL = "L=pdSDtmrNn"
+_BETTER = re.compile(rf"(?:{INSIDE}[{_ALL}]){{0,20}}{INSIDE}G(?:[,:;.?\n¶@]|{GAP}[{_ALL}]|.\Z)")
+_JOINED = re.compile(r" & O|,O"), re.compile(r"O(?: & |,)\Z")
 
 
 def read_preference(text: str, finish_reason: str | None = None) -> Preference | None:
-    r"""The image that a reply prefers.
+    """The image that a reply prefers.
 
     Args:
         text: The model's reply to the question which of two images has better visual quality, any string.
@@ -95,8 +73,7 @@ def read_preference(text: str, finish_reason: str | None = None) -> Preference |
         >>> read_preference("The light is poor. The first image is better at", finish_reason="length") is None
         True
     """
-    text = split_reasoning(text).answer
-    contained = explicit_answers(text)
+    text, contained = take_containers(ends(split_reasoning(text).answer, 20_000))
     found = {_one_preferred(content) for content in contained or [text]}
     preferred = found.pop() if len(found) == 1 else None
     if finish_reason in STOPPED_EARLY and not contained:
@@ -107,23 +84,23 @@ def read_preference(text: str, finish_reason: str | None = None) -> Preference |
 
 def _one_preferred(text: str) -> Preference | None:
     """The image preferred by a text without reasoning blocks and answer containers."""
-    text = _BLANKS.sub(" ", _MARKDOWN.sub("", normalise(text).replace(_FIRST, "").replace(_SECOND, "")))
+    text = _BLANKS.sub(" ", _MARKDOWN.sub("", normalise(text)))
     if len(text) < 32 and (whole := _WHOLE_REPLY.fullmatch(text)):
         return "first" if whole[1] else "second"
-    text = _NAME.sub(lambda name: _FIRST if any(name.groups()) else _SECOND, text)
-    preferred = {preference for sentence in _SENTENCE_END.split(text) for preference in _preferred_in(sentence.strip())}
+    claims = Claims(_NAME.sub(lambda name: f" {_WORDS[not any(name.groups())]} ", text), _WORDS)
+    names = [i for i in claims.named if claims.code(i) == "O"]
+    preferred = {claims.letters[i] for i in names if _is_preferred(claims, i)}
     # Without the names of the images, the reply can only be matched by letter.
-    letter = extract_choice(re.sub(_NAMED, "it", text), OPTIONS)
-    if letter is not None:
-        preferred.add("first" if letter == "A" else "second")
-    return preferred.pop() if len(preferred) == 1 else None
+    letter = extract_choice(_NAME.sub("it", text), OPTIONS)
+    preferred.update(letter or "")
+    return _PREFERENCES["AB".index(preferred.pop())] if len(preferred) == 1 else None
 
 
-def _preferred_in(sentence: str) -> set[Preference]:
-    """Images that a sentence prefers, unless a denial or question comes before the preference."""
-    denial = _DENIAL.search(sentence)
-    return {
-        _PREFERENCES[next(name for name in match.groups() if name)]
-        for match in _PREFERRED.finditer(sentence)
-        if denial is None or match.end() < denial.end()
-    }
+def _is_preferred(claims: Claims, name: int) -> bool:
+    """Whether a sentence prefers the image that it names: as better, as the choice, or by its name alone."""
+    left, right = claims.left(name, 20), claims.right(name, 25)
+    if claims.is_denied(name) or _JOINED[0].match(right) or _JOINED[1].search(left):
+        return False
+    is_last = claims.sentence_end(name) == name + 1
+    chosen = _CHOSEN.search(left)
+    return bool((chosen and (is_last or chosen[0][0] in "CK")) or _BETTER.match(right))

@@ -3,20 +3,14 @@
 import re
 from collections.abc import Sequence
 
+from eyechart.metrics.scoring.choices.lexer import GAP, Reply
 from eyechart.metrics.scoring.choices.replies import why_unread
+from eyechart.metrics.scoring.choices.text import ends, normalise
 from eyechart.metrics.scoring.items import Items
 from eyechart.metrics.scoring.reasoning import split_reasoning
 
-_NUMBER = r"\d+(?:[.,]\d+)?"
-# The scale itself, which replies often repeat: "from 1 to 5", "1-5", "out of 5", "/5".
-_RANGE = rf"\b{_NUMBER}\s*(?:-|\u2013|\u2014|to)\s*{_NUMBER}\b"
-_SCALE = re.compile(rf"{_RANGE}|(?:/|\bof)\s*(?:{_RANGE}|{_NUMBER}\b)", re.IGNORECASE)
-# Ends a number: "4th", "80%" and a version such as 4.2.1 are not ratings.
-_END = r"(?![\w%]|[.,]\d)"
-# Allowed between the beginning of a reply and its number; a minus sign belongs to the number.
-_BETWEEN = r"(?:[^\w\u2212-]|-(?!\d))*"
-_FIRST = re.compile(rf"{_BETWEEN}(?:(?:quality|score|rating|is)\b{_BETWEEN})*({_NUMBER}){_END}", re.IGNORECASE)
-_ANY = re.compile(rf"(?<![\w.,])([-\u2212]?{_NUMBER}){_END}")
+_NUMBER = re.compile(r"(?:minus)?\d+(?:[.,]\d+)?")
+_BEFORE_RATING = re.compile(rf"(?:{GAP}[v=Dt])*{GAP}")
 # A numbered list: its first number is not a rating.
 _LIST = re.compile(r"\s*1[.)]\s.*\n\s*2[.)]\s", re.DOTALL)
 
@@ -31,14 +25,36 @@ def read_rating(text: str) -> float | None:
         >>> read_rating("4"), read_rating("I would give it a 3 out of 5."), read_rating("Good.")
         (4.0, 3.0, None)
     """
-    text = split_reasoning(text).answer
+    text = ends(split_reasoning(text).answer)
     if _LIST.match(text):
         return None
-    left = _SCALE.sub(" ", text)
-    first = _FIRST.match(left)
-    numbers = [first[1]] if first else _ANY.findall(left)
-    ratings = {float(number.replace(",", ".").replace("\u2212", "-")) for number in numbers}
+    reply = Reply(normalise(text), ())
+    numbers = [i for i, word in enumerate(reply.words) if _NUMBER.fullmatch(word) and not _is_other(reply, i)]
+    if numbers and _BEFORE_RATING.fullmatch(reply.codes, 0, 2 * numbers[0] + 1):
+        numbers = numbers[:1]
+    ratings = {float(reply.words[i].replace(",", ".").replace("minus", "-")) for i in numbers}
     return ratings.pop() if len(ratings) == 1 and 1 <= min(ratings) <= 5 else None
+
+
+def _is_other(reply: Reply, i: int) -> bool:
+    """Whether a number is part of something longer ("80%", 4分) or of the scale: "from 1 to 5", "out of 5", "/5"."""
+    gap, is_last = reply.gaps[i + 1], i + 1 == reply.n_words
+    if gap.startswith("%") or (not gap and not is_last) or "/" in reply.gaps[i] or reply.words[i - 1 : i] == ["of"]:
+        return True
+    ends = (
+        (first, last)
+        for first, last in ((i - 2, i), (i - 1, i), (i, i + 1), (i, i + 2))
+        if 0 <= first < last < reply.n_words
+    )
+    return any(_is_range(reply, first, last) for first, last in ends)
+
+
+def _is_range(reply: Reply, first: int, last: int) -> bool:
+    """Whether two words are the numbers of a range: "1-5", "1 to 5"."""
+    is_joined = (
+        reply.code(first + 1) == "&" if last - first == 2 else reply.gaps[last].strip() in ("-", "\u2013", "\u2014")
+    )
+    return is_joined and all(_NUMBER.fullmatch(reply.words[i]) for i in (first, last))
 
 
 def read_ratings(texts: Sequence[str], finish_reasons: Sequence[str | None]) -> Items:
