@@ -35,6 +35,20 @@ def test_replies_are_read_as_the_page_says(reply, read, step):
     assert (letters or "none") == read and found == (step or "unparseable")
 
 
+RANKS = re.findall(
+    r"^\| (?:container|answer|label|choice|verdict) \|[^|]*\|(.*)\|$", page("replies"), flags=re.MULTILINE
+)
+
+
+@pytest.mark.parametrize("reply", [reply for cell in RANKS for reply in re.findall(r"`([^`]+)`", cell)])
+def test_examples_of_claims_name_their_option(reply):
+    assert read_reply(reply, ["Bright", "Dark", "Medium"])[0] == "B"
+
+
+def test_every_rank_of_claims_has_examples():
+    assert len(RANKS) == 5
+
+
 def test_the_table_of_replies_is_whole():
     assert len(REPLIES) >= 12 and {step for _, _, step in REPLIES} == {"exact", "declared", ""}
     assert all(f"| `{why}` |" in page("replies") for why in UNREAD)

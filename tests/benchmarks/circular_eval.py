@@ -16,7 +16,7 @@ from typing import Any
 import pandas
 
 import eyechart.metrics
-from eyechart.metrics.scoring.choices.extraction import extract_choice
+from eyechart.metrics.scoring.choices.replies import extract_choice
 
 FORMS = (
     "{letter}",

@@ -2,8 +2,7 @@
 
 import pytest
 
-from eyechart.metrics.scoring.choices.extraction import extract_choice
-from eyechart.metrics.scoring.choices.replies import UNFINISHED_REASONING, why_unread
+from eyechart.metrics.scoring.choices.replies import UNFINISHED_REASONING, extract_choice, why_unread
 from eyechart.metrics.scoring.reasoning import split_reasoning
 from tests.faults.fault import fault, rows
 from tests.growth import growth

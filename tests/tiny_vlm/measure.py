@@ -22,7 +22,7 @@ from eyechart.evaluators.tasks.prompts import vlmevalkit_prompt
 from eyechart.evaluators.tasks.q_bench import ASSESSMENT, perception_prompt
 from eyechart.evaluators.tasks.two_afc import released_prompt
 from eyechart.evaluators.tiny_vlm import NAME
-from eyechart.metrics.scoring.choices.extraction import extract_choice
+from eyechart.metrics.scoring.choices.replies import extract_choice
 from eyechart.metrics.scoring.quality.correlation import srcc
 from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_correlations
 from eyechart.metrics.scoring.statistics.intervals import percentile_interval, wilson_interval

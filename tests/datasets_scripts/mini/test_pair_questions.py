@@ -7,7 +7,7 @@ import pytest
 from eyechart.datasets_scripts.mini.pair_questions import PAIR_CONCERNS, PairQuestion, ask_pair
 from eyechart.datasets_scripts.mini.questions import DISTORTION_OPTIONS, QUESTION_TYPES, severity
 from eyechart.datasets_scripts.mini.scenes import SIZES
-from eyechart.metrics.scoring.choices.extraction import extract_choice
+from eyechart.metrics.scoring.choices.replies import extract_choice
 
 
 def questions(kind: str, concern: str, count: int = 60) -> Iterator[PairQuestion]:

@@ -6,7 +6,7 @@ import pytest
 from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES, LEVELS
 from eyechart.datasets_scripts.mini.questions import CONCERNS, DISTORTION_OPTIONS, QUESTION_TYPES, ask
 from eyechart.datasets_scripts.mini.scenes import COLORS, POSITIONS, SHAPES, SIZES, draw_scene
-from eyechart.metrics.scoring.choices.extraction import extract_choice
+from eyechart.metrics.scoring.choices.replies import extract_choice
 
 
 def questions(kind, concern, count=120):

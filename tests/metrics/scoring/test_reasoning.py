@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eyechart.metrics.scoring.choices.extraction import extract_choice
+from eyechart.metrics.scoring.choices.replies import extract_choice
 from eyechart.metrics.scoring.reasoning import SplitReply, split_reasoning
 from tests.growth import growth
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eyechart.metrics.scoring.choices.agreement import extractor_agreement
-from eyechart.metrics.scoring.choices.extraction import extract_choice
+from eyechart.metrics.scoring.choices.replies import extract_choice
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.statistics.intervals import wilson_interval
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from eyechart.metrics.scoring.choices.extraction import extract_choice, moved_letter, named_letters
-from eyechart.metrics.scoring.choices.replies import moved_reply
+from eyechart.metrics.scoring.choices.options import moved_letter
+from eyechart.metrics.scoring.choices.replies import extract_choice, moved_reply, read_reply
 from eyechart.metrics.scoring.errors import InputError
 from tests.growth import growth
 
@@ -162,7 +162,7 @@ def test_an_option_verbatim_is_that_option(options: list[str], data: st.DataObje
 )
 def test_a_letter_names_one_place_and_a_text_all_of_its_places(text: str, letters: str) -> None:
     options = ["officer", "athlete", "fireman", "athlete"]
-    assert named_letters(text, options) == letters
+    assert read_reply(text, options, "strict")[0] == letters
     assert extract_choice(text, options) == (letters[:1] or None)
 
 
@@ -176,7 +176,7 @@ def test_moving_options_keeps_their_texts(options: list[str], data: st.DataObjec
     # And back, so that no place is lost.
     assert [moved_letter(letter, shown, options) for letter in moved] == list(letters)
     for letter in letters:
-        named = named_letters(moved_reply(letter, shown, options), options)
+        named = read_reply(moved_reply(letter, shown, options), options, "strict")[0]
         assert named == moved_letter(letter, shown, options)
 
 

@@ -14,6 +14,7 @@ CUT = [
     ("Very dark", "C", "exact"),
     # It declares it.
     ("The answer is B because", "B", "exact"),
+    ("B\n\nHowever, that is not", "B", "exact"),
     ("Not A, but C may be. The correct answer is (B), since A", "B", "declared"),
     # It mentions options and may have gone on to another.
     ("Let me see whether it is dark", "", "cut_off"),
