@@ -380,7 +380,8 @@ class Claims(Reply):
         subjects = {
             self.letters[i] for i in self.named if self.codes[2 * i - 1 : 2 * i + 4 : 2] == "N" + self.code(i) + "="
         }
-        return max(len(listed), len(subjects)) > 1
+        alone = {self.letters[i] for i in self.named if i in starts and self.sentence_end(i) == i + 1}
+        return max(len(listed), len(subjects), len(alone)) > 1
 
     def refuses(self, start: int, end: int) -> bool:
         """Whether a sentence says that no option is the answer, or that the question cannot be answered."""
@@ -441,11 +442,11 @@ class Claims(Reply):
     def _is_marked(self, i: int) -> bool:
         """Whether a letter is rather an option than a variable or a point."""
         left, right, before, after = self.left(i), self.right(i), self.gaps[i], self.gaps[i + 1]
-        is_label = after.startswith(")") and self.gap(i) in ".?\n¶@"
+        is_label = (after.startswith(")") or self.sentence_end(i) == i + 1) and self.gap(i) in ".?\n¶@"
         is_subject = re.match(rf"{GAP}(?:d{GAP})?=", right) is not None and (
             not i or left[-1:] not in tuple(" (") or left[-2:-1] == "B"
         )
-        is_value = left[-2:-1] == "=" and self.n_words <= 40
+        is_value = re.search(rf"=(?:{GAP}d)?{GAP}\Z", left) is not None and self.n_words <= 40
         if is_label or is_subject or is_value or before.endswith(("(", "[", "*")):
             return not _VARIABLE.match(after)
         is_judged = re.match("[;:.]F", right) is not None or self.is_judged(i)

@@ -135,8 +135,8 @@ WORDS: dict[str, tuple[str, str, str]] = {
         "hmm, sorry, apologies, apologize, on second thought, recheck, re check, reevaluate, re evaluate, "
         "recalculate, re calculate, reconsider, re consider, reexamine, re examine, rethink, reread, re read, "
         "revisit, reassess, reevaluating, rechecking, reconsidering, no wait, evaluating, actually it|the|i|no, not "
-        "quite",
-        "重新, 更正, 错了, 等等, 等一下, 再 看|想|检查|算, 其实 是",
+        "quite, no that|this|it is|was wrong|incorrect, hold on, scratch that, i was wrong, looking again, upon closer",
+        "重新, 更正, 错了, 等等, 等一下, 再 看|想|检查|算, 其实 是, 发现 有误|错误",
     ),
     "i": (
         "begin a supposition or a question",
