@@ -193,7 +193,7 @@ class Reply:
                 after = i + 1 + len(others)
                 # A phrase runs neither into an option's text nor over a sentence's end, one of Chinese over no mark.
                 is_whole = folded[i + 1 : after] == others and bisect_left(starts, i + 1) == bisect_left(starts, after)
-                if is_whole and not any(map(ends_sentence if words[i].isascii() else bool, gaps[i + 1 : after])):
+                if is_whole and not any(map(bool if is_cjk(words[i]) else ends_sentence, gaps[i + 1 : after])):
                     end, code = after, phrase_code
                     break
             if end > i:

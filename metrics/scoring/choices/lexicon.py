@@ -44,7 +44,7 @@ WORDS: dict[str, tuple[str, str, str]] = {
         "may stand between a cue and its value",
         "then, probably, clearly, indeed, still, simply, actually, now, about, approximately, roughly, around, "
         "obviously, definitely, maybe, perhaps, possibly",
-        "显然, 就, 应该, 也, 都, 均, 可能, 或许",
+        "显然, 就, 应该, 也, 都, 均, 可能, 或许, 가, 이",
     ),
     "C": (
         "choose an option behind a subject",
@@ -71,13 +71,14 @@ WORDS: dict[str, tuple[str, str, str]] = {
         "not, no, never, without, neither, nor, cannot, hardly, barely, scarcely, lack, lacks, lacking, free of|from, "
         "far from, absence of, opposite of, anything but, rather than, instead of, opposed to, rule|rules|ruled|"
         "ruling out, eliminate, eliminates, eliminated, eliminating, exclude, excludes, excluded, excluding",
-        "",
+        "nicht, kein, keine, pas, não, не, không phải",
     ),
     "x": (
         "deny what follows, and what directly precedes",
         "n't, isn't, aren't, wasn't, weren't, don't, doesn't, didn't, won't, wouldn't, shouldn't, can't, couldn't, "
         "hasn't, haven't, hadn't, mustn't, unlikely, less likely|suitable|appropriate|plausible|accurate|similar",
-        "不 是, 并非, 不 选|選, 不 可能 是|为, 不 能 选|是|为, 不 应该 是|为|选, 不 应 是|为|选, 排除, 不 认|觉 为|得",
+        "不 是, 并非, 不 选|選, 不 可能 是|为, 不 能 选|是|为, 不 应该 是|为|选, 不 应 是|为|选, 排除, 不 认|觉 为|"
+        "得, değil, で は あ り ま せ ん, で は な い, 아 닙 니 다",
     ),
     "~": (
         "deny the next words",
@@ -87,7 +88,8 @@ WORDS: dict[str, tuple[str, str, str]] = {
     "X": (
         "reject what precedes",
         "incorrect, wrong, false, inaccurate, invalid, impossible, can|is|are|was be|- ruled|eliminated|excluded out|"
-        "-, is|are out, fails, implausible, irrelevant, unsupported, contradicts, a trap|distractor",
+        "-, is|are out, fails, implausible, irrelevant, unsupported, contradicts, a trap|distractor, a|- common|"
+        "frequent|typical mistake|error|misconception|distractor, a mistake|misconception",
         "错误, 錯誤, 并|都|均|- 不 正确|正確|对|對|符合|合适|成立|准确|适合|行, 错, 錯, 有误, 有誤, 可以|被|应|应该 "
         "排除, 不 可能, 矛盾, 没有 依据, 无关, 过于 绝对, 偷换 概念, 无 中 生 有, 以 偏 概 全",
     ),

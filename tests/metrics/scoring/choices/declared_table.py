@@ -548,4 +548,20 @@ TABLE: list[tuple[tuple[str, ...], list[tuple[str, str | None]]]] = [
             ("答案是\uff1a不是", "B"),
         ],
     ),
+    # Denials in further languages.
+    (
+        ("cat", "dog", "horse", "bird"),
+        [
+            ("Die Antwort ist nicht B.", None),
+            ("La r\u00e9ponse n'est pas B.", None),
+            ("La r\u00e9ponse est B.", "B"),
+            ("A resposta n\u00e3o \u00e9 B.", None),
+            ("\u041e\u0442\u0432\u0435\u0442 \u043d\u0435 B.", None),
+            ("答えはBではありません。", None),
+            ("정답은 B가 아닙니다.", None),
+            ("\u0110\u00e1p \u00e1n kh\u00f4ng ph\u1ea3i l\u00e0 B.", None),
+            ("Cevap B de\u011fil.", None),
+            ("So it's B.\n\nNote that option D is a common mistake.", "B"),
+        ],
+    ),
 ]
