@@ -61,10 +61,7 @@ _END_NAME = re.compile(r"(?<![^\W_])(?:end|close|stop)(?![^\W_])", re.IGNORECASE
 # A mark, here `<>`, with what is around it: in the middle of a sentence or in quotation marks; at the start of a line.
 _IN_SENTENCE = re.compile(r"(?:[\w,] |[\"'\u201c\u2018(])<>(?:[\"'\u201d\u2019).,;:!?]| [a-z])")
 _STARTS_LINE = re.compile(r"(?:^|\n ?|[>\]▷])<>(?! [a-z])")
-_ANSWER_AT_END = re.compile(
-    r"(?:<answer>[^<]*</answer>|(?:^|\n)[*#\s]{0,8}(?:final )?answer\s?:[^\n]{1,99}|\\boxed\{[^{}]{1,99}\}[$.]*)\s*\Z",
-    re.IGNORECASE,
-)
+_ANSWER_AT_END = re.compile(r"<answer>[^<]*</answer>\s*\Z", re.IGNORECASE)
 _LETTER = re.compile(r"[^\W_]")
 _LEFTOVER = re.compile(r"<\|\w{1,32}\|>(?:assistant)?|\[END FINAL RESPONSE\]|<\|close\|>response<\|sep\|>")
 

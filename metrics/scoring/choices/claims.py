@@ -1,6 +1,6 @@
 r"""Rules that read a reply as claims: which option it names, how firmly, and where.
 
-- A mention is a letter or an option's text that is not denied: "It is not blurry", "Dark is wrong".
+- A mention is a letter or an option's text that is not denied (see `mentions`).
 - A verdict is a sentence that concludes ("Therefore, ...") or judges ("Option B is correct").
 - A cue and the value behind it: "the closest option is", "I would choose" (a choice); "the answer is" (an answer). A
   value is a letter, an option's text, or a number that only one option has. "B or C" and "none of these" are values
@@ -12,7 +12,6 @@ The rules are regular expressions over `Reply.codes`, whose characters `lexicon.
 """
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from enum import IntEnum, auto
 from functools import cached_property
@@ -21,7 +20,8 @@ from string import ascii_uppercase
 from typing import NamedTuple
 
 from eyechart.metrics.scoring.choices.containers import CONTAINER_MARK, take_containers
-from eyechart.metrics.scoring.choices.lexer import GAP, INSIDE, WORD, Reply
+from eyechart.metrics.scoring.choices.lexer import GAP, INSIDE, SHORT, WORD, Reply
+from eyechart.metrics.scoring.choices.mentions import Mentions, denies
 from eyechart.metrics.scoring.choices.text import compose, normalise, option_phrase, strip_markdown
 
 
@@ -65,20 +65,10 @@ _CUE_RULES = {
     ]
     for word in "AN=CK"
 }
-_DENYING, _DENIED = set("!xi~R"), re.compile(rf"[!xR]|i{GAP}(?!h)|~(?:{GAP}{WORD}){{0,2}}{GAP}\Z")
-# A negation inside the subject: "why we cannot taste it is", "不正确的是".
-_SUBJECT = re.compile(r"q[^!x]*[!x][^=]*=|[!x~X][^=.?\n¶@]*o[^=]*=")
-_REJECTED = re.compile(
-    r"(?:(?:,[lL])*[ ,;]&[ (][lL]|(?:[,、][lL])*、[lL])?[ (;]"
-    rf"(?:[NPdp]{GAP})*(?:={GAP})?(?:t )?(?:={GAP}[!x]|!{GAP}=|x|X)|[:.]X(?:[,.;?\n]| \Z)"
-)
-# Behind a letter: "..., but that is not right", "... if the picture showed it".
-_REVOKED = re.compile(
-    rf"(?:{GAP}O)?[ ,.;](?:B{GAP})?[wqp](?: [wqp])?(?: =)?(?: X| [!x] [FN]| [!x][.,;\n])|[ ,]i{GAP}(?!h)"
-)
-# The options before and behind an option in a list: "London, Berlin or Madrid".
-_LISTED_BEFORE = re.compile(r"(?:[LO][,、])*(?:[LO][ ,、;]&[ (])?\Z")
-_LISTED_BEHIND = re.compile("(?:[,、][LO])*[ ,、;]&[ (][LO]")
+_SO, _DENIAL = re.compile("S"), re.compile("[X!x]")
+_JUDGING, _MAY_JUDGE = re.compile(rf"=(?:{GAP}{WORD}){{0,4}}{GAP}[FG]|[LO][;:.]F"), re.compile(rf"[FGm]|={GAP}(?=L)")
+# A copula behind the subject, and before a value.
+_SUBJECT_BEHIND, _JOINT_BEFORE = re.compile(rf"{GAP}(?:d{GAP})?="), re.compile(rf"=(?:{GAP}d)?{GAP}\Z")
 _REFUSES = re.compile(rf"[R0]|[!x~X](?:{GAP}{WORD}){{0,3}}{GAP}b")
 _MARKS = {
     ord(CONTAINER_MARK): "",
@@ -89,11 +79,10 @@ _MARKS = {
 _TURN_END = re.compile(r"<\|(?:im_end|eot_id|end_of_turn|endof\w{4,12})\|>|</s>|<eo[sa]>")
 # Another question, or the options once more.
 _RUN_ON = re.compile(rf"[\n¶]Q(?:[ (]{WORD}){{0,2}}[:;¶\n]|[\n¶?]L[.;:][^\n¶@]{{0,200}}[\n¶]L[.;:]")
-_LABEL_END = re.compile(r"[)\]*]{1,4}[.:]?(?=\s|$)|[.:](?=\s|$)|\s{0,4}\n|[。:]")
 _VARIABLE = re.compile(r"[)\]]?\s{0,2}(?:[=^_+°'/]|-[^\s-])")
 
 
-class Claims(Reply):
+class Claims(Mentions):
     """The claims of a reply.
 
     Args:
@@ -121,34 +110,6 @@ class Claims(Reply):
     def last(self) -> int:
         """The first word of the last sentence."""
         return max(i for i in self.starts if i < self.end or not i)
-
-    @cached_property
-    def affirmed(self) -> list[int]:
-        """The letters and texts of options that are not denied."""
-        return [i for i in self.named if not self.is_denied(i)]
-
-    def mentions(self, start: int, end: int) -> list[int]:
-        """The same between two words."""
-        return self.affirmed[bisect_left(self.affirmed, start) : bisect_left(self.affirmed, end)]
-
-    @cached_property
-    def rejected(self) -> set[str]:
-        """The letters that are rejected: "B is wrong, as ..."."""
-        return {self.letters[i] for i in self.named if self._is_rejected(i)}
-
-    def is_denied(self, i: int) -> bool:
-        """Whether a mention is negated, supposed, rejected, or part of a compound that says the opposite."""
-        before, right = _LISTED_BEFORE.search(self.left(i, 60)), self.right(i)
-        is_listed = before and ("&" in before[0] or _LISTED_BEHIND.match(right))
-        clause = self.clause(i - len(before[0]) // 2 if before and is_listed else i)
-        is_asked = self.gap(self.sentence_end(i)) == "?"
-        return is_asked or _denies(clause) or clause.endswith("< ") or right.startswith(" >") or self._is_rejected(i)
-
-    def _is_rejected(self, i: int) -> bool:
-        """Whether a mention is rejected directly behind it, alone or in a list: "A, C or D are wrong"."""
-        right = self.right(i, 40)
-        is_revoked = self.code(i) == "L" and _REVOKED.match(right)
-        return bool(is_revoked or _REJECTED.match(right))
 
     @cached_property
     def unanimous(self) -> str:
@@ -219,7 +180,7 @@ class Claims(Reply):
         """Whether a cue announces nothing: denied, supposed or in a question."""
         is_several = name == "own" and self.is_several(value if self.code(value) == "L" else value + 1)
         is_void = is_several or self.gap(value) == "@" or self.code(start - 1) == "X"
-        return is_void or _denies(self.clause(start)) or self.gap(self.sentence_end(start)) == "?"
+        return is_void or denies(self.clause(start)) or self.gap(self.sentence_end(start)) == "?"
 
     def _skip(self, i: int, codes: str, most: int) -> int:
         """The first word from a word on that does not have one of the characters."""
@@ -245,7 +206,7 @@ class Claims(Reply):
     def _letter_value(self, i: int) -> str | None:
         """The letter at which a value begins; "" if no option has it or there are several; None if it is a word."""
         word, after = self.words[i], self.gaps[i + 1]
-        if not (word.isascii() and word.isalpha()) or self._is_rejected(i):
+        if not (word.isascii() and word.isalpha()) or self.is_rejected(i):
             return None
         if len(word) > 1:
             return "" if all(map(self.values.has, word)) else None
@@ -253,26 +214,6 @@ class Claims(Reply):
         if is_one and _VARIABLE.match(after):
             return None
         return self._agreeing(word.upper(), i + 1) if is_one else ""
-
-    def is_several(self, i: int) -> bool:
-        """Whether another letter is joined to a letter ("A and C", "A, B", "A/B"), or a list of options follows."""
-        behind = i + 1 + (self.code(i + 1) == "O")
-        joint = self.gaps[behind].strip(" ()[]{}*_$\"'")
-        while self.code(behind) in tuple("&NPd"):
-            behind, joint = behind + 1, ","
-        following = self.words[behind] if behind < self.n_words else ""
-        is_letter = len(following) == 1 and following.isupper() == self.words[i].isupper()
-        is_letter = is_letter and following != self.words[i]
-        if is_letter and (joint in (",", "/", "&", "、", "-", "~") or self.gaps[behind] == "."):
-            return not self.is_denied(behind)
-        if is_letter and self.label(behind):
-            is_line = "\n" in self.gaps[behind + 1] or behind + 1 + (self.code(behind + 1) == "O") == self.n_words
-            return "\n" not in self.gaps[behind] or is_line
-        # "A) red B) blue"
-        line = range(i + 1, min(self.line_end(i) + 1, i + 20, self.n_words - 1))
-        following = chr(ord(self.words[i].upper()) + 1)
-        k = next((k for k in line if self.words[k] == following), None)
-        return k is not None and self.gaps[k + 1].startswith((") ", ". ", ": ")) and not self.is_denied(k)
 
     def _begins_list(self, i: int) -> bool:
         """Whether a label at the start of a line is followed by that of the next option on a later line."""
@@ -287,11 +228,6 @@ class Claims(Reply):
         if self.code(start) == "O":
             named = self.letters[start]
         return letter if not named or self.is_same(letter, named) else ""
-
-    def is_same(self, letter: str, others: str) -> bool:
-        """Whether a letter, or its text, is among the options with other letters."""
-        texts = [self.options[ascii_uppercase.index(other)] for other in (letter, *others)]
-        return texts[0] in texts[1:]
 
     def texts_named(self, start: int, end: int) -> str:
         """Letters of the one option whose text stands between two words; numbers and formulas do not count."""
@@ -308,17 +244,10 @@ class Claims(Reply):
         found = [letter for letter, option in letters if Reply(normalise(option), ()).code(0) == "0"]
         return found[0] if len(found) == 1 else ""
 
-    def label(self, i: int) -> str:
-        """The letter of a label such as "B." or "(B)" at a word; "" if there is none."""
-        word = self.words[i] if i < self.n_words else ""
-        if not self.values.has(word):
-            return ""
-        return word if self.code(i + 1) in ("", "r") or _LABEL_END.match(self.gaps[i + 1]) else ""
-
     def _opening_label(self) -> Iterator[Claim]:
         """A label at the beginning of the reply that is neither the first of a list of options nor a subject."""
         letter = self.label(0)
-        if letter and not self._is_rejected(0):
+        if letter and not self.is_rejected(0):
             starts = [i for i in self.starts if 0 < i < self.end]
             if "\n" in self.gaps[1]:
                 # A letter alone on its line is the first of a list only if the next line is another one.
@@ -389,15 +318,15 @@ class Claims(Reply):
 
     def _conclusion(self, start: int, end: int) -> int:
         """Where a sentence draws a conclusion: "Therefore, ..."; "..., so ..."; -1 if it does not."""
-        places = (found.start() // 2 for found in re.compile("S").finditer(self.codes, 2 * start, 2 * end))
+        places = (found.start() // 2 for found in _SO.finditer(self.codes, 2 * start, 2 * end))
         return next((i for i in places if i == start or self.gap(i) in ",;、" or self.words[i].casefold() != "so"), -1)
 
     def _judges(self, start: int, end: int) -> bool:
         """Whether a sentence judges: "Option B is correct", "the second image more closely matches it", "It is (B)"."""
         sentence = self.codes[2 * start : 2 * end]
-        if re.search(rf"=(?:{GAP}{WORD}){{0,4}}{GAP}[FG]|[LO][;:.]F", sentence):
+        if _JUDGING.search(sentence):
             return True
-        for found in re.finditer(rf"[FGm]|={GAP}(?=L)", sentence):
+        for found in _MAY_JUDGE.finditer(sentence):
             i = start + found.start() // 2
             if found[0] == "m":
                 judges = i + 1 < end and self.words[i + 1].endswith("ly")
@@ -419,13 +348,9 @@ class Claims(Reply):
         letters = {
             self.letters[i] for i in (marked if is_verdict else self.mentions(start, end)) if self.code(i) == "L"
         }
-        denial = re.compile("[X!x]").search(self.codes, 2 * marked[0], 2 * end) if is_verdict else None
-        listed = r"[LOl](?:[,、]|[ ,、]& )\Z"
-        if (
-            len(letters) > 1
-            or denial
-            or any(re.search(listed, self.left(i)) or self.is_several(i) or self.is_denied(i) for i in marked)
-        ):
+        is_denied = is_verdict and _DENIAL.search(self.codes, 2 * marked[0], 2 * end)
+        is_listed = any(self.list_before(i) or self.is_several(i) for i in marked)
+        if len(letters) > 1 or is_denied or is_listed or any(map(self.is_denied, marked)):
             return ""
         letter = self.letters[marked[0]]
         return letter if not text or letter in text else ""
@@ -443,16 +368,11 @@ class Claims(Reply):
         """Whether a letter is rather an option than a variable or a point."""
         left, right, before, after = self.left(i), self.right(i), self.gaps[i], self.gaps[i + 1]
         is_label = (after.startswith(")") or self.sentence_end(i) == i + 1) and self.gap(i) in ".?\n¶@"
-        is_subject = re.match(rf"{GAP}(?:d{GAP})?=", right) is not None and (
+        is_subject = _SUBJECT_BEHIND.match(right) is not None and (
             not i or left[-1:] not in tuple(" (") or left[-2:-1] == "B"
         )
-        is_value = re.search(rf"=(?:{GAP}d)?{GAP}\Z", left) is not None and self.n_words <= 40
+        is_value = _JOINT_BEFORE.search(left) is not None and self.n_words <= SHORT
         if is_label or is_subject or is_value or before.endswith(("(", "[", "*")):
             return not _VARIABLE.match(after)
-        is_judged = re.match("[;:.]F", right) is not None or self.is_judged(i)
+        is_judged = (right[:1] in tuple(";:.") and right[1:2] == "F") or self.is_judged(i)
         return left[-2:-1] in tuple("SNPc") or right[1:2] in tuple("NP") or is_judged
-
-
-def _denies(clause: str) -> bool:
-    """Whether the characters of the beginning of a clause deny or suppose what follows."""
-    return not _DENYING.isdisjoint(clause) and _DENIED.search(_SUBJECT.sub("", clause)) is not None

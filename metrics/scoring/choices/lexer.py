@@ -34,6 +34,9 @@ GAPS = {
 GAP, WORD, INSIDE = "[ (,、;:.?\n¶@]", "[^ (,、;:.?\n¶@]", "[ (]"
 """A gap, a word, and a gap inside a clause, in regular expressions."""
 
+SHORT = 40
+"""Maximum number of words of a reply in which a bare letter is rather an answer than a variable, a point or a unit."""
+
 _ENDS, _LINE_ENDS = re.compile("[.?\n¶@]"), re.compile("[\n¶]")
 # A clause begins at a mark, and at a word such as "but" or "because".
 _INSIDE_CLAUSE = "".join({*map(chr, range(32, 127))} - {*GAPS, "B", "r"} | {" ", "("})
@@ -53,6 +56,7 @@ _JOINED = re.compile(r"[-/°+&@#∠△]\Z|\A'\Z|\{~\Z|[_^]\{?\Z"), re.compile(r"
 _VARIABLE = re.compile(r"[ )\]}$]*(?:[=_^+\\→≈]|->)")
 # The gap behind a letter that sets it off from the next word: more than blanks, brackets and marks that open.
 _CLOSED = re.compile(r"\S|.*\n|.*[^\s(\"'*\[`_$<]")
+_JUDGED = re.compile(rf"{GAP}(?:d{GAP})?[NFX]")
 _SET_OFF = re.compile(r"[(\[*\"'`:\n]")
 _CUED = re.compile(r"[AN=CK][^,.;?]\Z|S[ ,]\Z|[lL](?:[,、]|[ ,]& )\Z")
 _ANNOUNCED = re.compile(
@@ -60,8 +64,6 @@ _ANNOUNCED = re.compile(
 )
 # A common word is the answer at the beginning, or in place of a conclusion: "So, yes".
 _ASSERTED = re.compile(rf"\A{GAP}(?:[AN]{GAP})?(?:L{GAP})?(?:O & )?\Z|(?:\A|[.?\n¶@])S[ ,]\Z")
-# Maximum number of words of a reply in which a bare letter is rather an answer than a variable, a point or a unit.
-_SHORT = 40
 _SINGLES = frozenset(ascii_letters)
 
 
@@ -278,7 +280,7 @@ class Reply:
         if self.is_name(i) or (word in "AI" and not is_closed and not self.is_capital(i)):
             return False
         is_variable = _VARIABLE.match(after) is not None
-        if self.n_words <= _SHORT:
+        if self.n_words <= SHORT:
             return not (is_variable and following.isdecimal())
         # In a longer reply, brackets, a line break, a cue or other letters of a list set off a letter from variables.
         is_set_off = not i or _SET_OFF.search(before) or _CUED.search(self.left(i))
@@ -298,20 +300,18 @@ class Reply:
 
     def is_judged(self, i: int) -> bool:
         """Whether a word that names or judges options directly follows a letter: C项, A错误."""
-        return not self.gaps[i + 1] and re.match(rf"{GAP}(?:d{GAP})?[NFX]", self.right(i)) is not None
+        return not self.gaps[i + 1] and _JUDGED.match(self.right(i)) is not None
 
     def _is_step(self, i: int) -> bool:
         """Whether a number is part of another one, or that of a step, a heading or an item of a list."""
-        lines = (self.words[found.start() // 2] for found in re.finditer("[\n¶]", self.codes))
-        own, before, after = (
+        option, around = (
             self.options[ascii_uppercase.index(self.letters[i][0])],
-            self.gaps[i][-1:],
-            self.gaps[i + 1][:1],
+            self.gaps[i][-1:] + self.gaps[i + 1][:1],
         )
-        if any(mark in "%/^√±½" and mark not in own for mark in (before, after) if mark) or self.code(i + 1) == "M":
-            return True
+        is_part = self.code(i + 1) == "M" or any(mark in "%/^√±½" and mark not in option for mark in around)
         is_item = self.gap(i) in "\n¶" and self.gaps[i + 1].startswith((". ", ") ", ".)"))
-        return is_item or (self.code(i - 1) in "snQ" if i else "2" in lines)
+        lines = (self.words[found.start() // 2] for found in _LINE_ENDS.finditer(self.codes))
+        return is_part or is_item or (self.code(i - 1) in "snQ" if i else "2" in lines)
 
     def _is_label_stop(self, i: int) -> bool:
         """Whether the full stop behind a letter is that of a label, as in "B. meat"."""

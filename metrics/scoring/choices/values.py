@@ -21,7 +21,8 @@ _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
 # A name, a number, a unit: "x=25cm2", "$4.50", "65"; "2x", "2π" and "2 million" are other numbers.
 _NUMBER = re.compile(
     r"(?:[a-z\u03b1-\u03c9]{1,12}=)?([-+]?\d*\.?\d[\d.,]*)"
-    r"(%|(?!(?:hundred|thousand|million|billion|dozen|or|and|to)|[百千万亿])[^\d.,+*/=√<>!:\u00d7·^π-][^\d+*/=<>]{1,15}\d?|[mgslnjwvakhcftb])?"
+    r"(%|[mgslnjwvakhcftb]|(?!(?:hundred|thousand|million|billion|dozen|or|and|to)|[百千万亿])"
+    r"[^\d.,+*/=√<>!:\u00d7·^π-][^\d+*/=<>]{1,15}\d?)?"
 )
 # Such options may differ only in punctuation.
 _FORMULA = re.compile(r"[=≡⊃~<>+\\^∧\u2228]")
