@@ -9,7 +9,6 @@ questions, and at most 2.3 times that for 24,000.
 import random
 import tempfile
 import time
-from collections.abc import Callable
 from string import ascii_uppercase
 from typing import Any
 
@@ -17,6 +16,7 @@ import pandas
 
 import eyechart.metrics
 from eyechart.metrics.scoring.choices.replies import extract_choice
+from tests.growth import shortest_time
 
 FORMS = (
     "{letter}",
@@ -69,21 +69,11 @@ def run(n_questions: int, seed: int = 0) -> dict[str, Any]:
     }
 
 
-def seconds(call: Callable[[], object], repeats: int = 5) -> float:
-    """Shortest processor time, of all threads, which other work on the machine disturbs least."""
-    best = float("inf")
-    for _ in range(repeats):
-        start = time.process_time()
-        call()
-        best = min(best, time.process_time() - start)
-    return best
-
-
 def transport(arguments: dict[str, Any], cache: str) -> float:
     """Time that `evaluate` takes to move the rows through its cache file and back."""
     metric = eyechart.metrics.load("circular_eval", cache_dir=cache)
     metric._compute = lambda **columns: {}
-    return seconds(lambda: metric.compute(**arguments))
+    return shortest_time(lambda: metric.compute(**arguments))
 
 
 def filtered(arguments: dict[str, Any]) -> float:
@@ -107,7 +97,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as cache:
         metric = eyechart.metrics.load("circular_eval", cache_dir=cache)
         scores = metric.compute(**small)
-        ours, doubled = seconds(lambda: metric.compute(**small)), seconds(lambda: metric.compute(**large))
+        ours, doubled = shortest_time(lambda: metric.compute(**small)), shortest_time(lambda: metric.compute(**large))
         moved = transport(small, cache)
     start = time.process_time()
     accuracy = filtered(small)

@@ -28,7 +28,6 @@ import importlib.util
 import logging
 import string
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -38,6 +37,7 @@ from typing import Any
 from unittest.mock import patch
 
 from eyechart.metrics.scoring.choices.replies import EXTRACTIONS, Extraction, read_reply
+from tests.growth import shortest_time
 from tests.labelled_replies import LabelledReply, agreement, read_set
 
 HELD_OUT = Path(__file__).parents[1] / "metrics/scoring/choices/held_out/replies.jsonl"
@@ -151,16 +151,6 @@ def _letter(result: object, reply: LabelledReply) -> str:
     return letter if letter in list(string.ascii_uppercase[: len(reply.options)]) else ""
 
 
-def _seconds(work: Callable[[], object], repetitions: int) -> float:
-    """Shortest processor time, which other work on the machine disturbs least."""
-    best = float("inf")
-    for _ in range(repetitions):
-        start = time.process_time()
-        work()
-        best = min(best, time.process_time() - start)
-    return best
-
-
 def _long_replies(examples: Sequence[LabelledReply]) -> list[LabelledReply]:
     """The ends of the long examples, in turns; the number at the front makes each one new to a cache."""
     long = [reply for reply in examples if len(reply.text) >= LONG_REPLY]
@@ -176,7 +166,9 @@ def print_rules(replies: Sequence[LabelledReply], readers: dict[str, Reader]) ->
     for name, reader in readers.items():
         counts = agreement(replies, reader(replies))
         shares = f"{counts.found / counts.letters:.1%} | {counts.wrong / counts.replies:.1%}"
-        speeds = (f"{len(texts) / _seconds(partial(reader, texts), 2):,.0f}" if texts else "" for texts in speed_sets)
+        speeds = (
+            f"{len(texts) / shortest_time(partial(reader, texts), 2):,.0f}" if texts else "" for texts in speed_sets
+        )
         print(f"| {name} | {shares} | {' | '.join(speeds)} |", flush=True)
 
 
@@ -198,7 +190,7 @@ def print_shapes() -> None:
     slowest = 0.0
     for name, unit in SHAPES.items():
         small, large = (
-            _seconds(partial(read_reply, unit * (size // len(unit.encode())), OPTIONS), 2)
+            shortest_time(partial(read_reply, unit * (size // len(unit.encode())), OPTIONS), 2)
             for size in (250_000, 1_000_000)
         )
         slowest = max(slowest, large)

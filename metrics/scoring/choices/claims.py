@@ -79,7 +79,8 @@ _MARKS = {
 _TURN_END = re.compile(r"<\|(?:im_end|eot_id|end_of_turn|endof\w{4,12})\|>|</s>|<eo[sa]>")
 # Another question, or the options once more.
 _RUN_ON = re.compile(rf"[\n¶]Q(?:[ (]{WORD}){{0,2}}[:;¶\n]|[\n¶?]L[.;:][^\n¶@]{{0,200}}[\n¶]L[.;:]")
-_VARIABLE = re.compile(r"[)\]]?\s{0,2}(?:[=^_+°'/]|-[^\s-])")
+# Behind a letter in the place of a value: what makes it an expression, as in "B = 5".
+_EXPRESSION = re.compile(r"[)\]]?\s{0,2}(?:[=^_+°'/]|-[^\s-])")
 
 
 class Claims(Mentions):
@@ -211,7 +212,7 @@ class Claims(Mentions):
         if len(word) > 1:
             return "" if all(map(self.values.has, word)) else None
         is_one = self.values.has(word.upper()) and not self.is_several(i) and not self._begins_list(i)
-        if is_one and _VARIABLE.match(after):
+        if is_one and _EXPRESSION.match(after):
             return None
         return self._agreeing(word.upper(), i + 1) if is_one else ""
 
@@ -373,6 +374,6 @@ class Claims(Mentions):
         )
         is_value = _JOINT_BEFORE.search(left) is not None and self.n_words <= SHORT
         if is_label or is_subject or is_value or before.endswith(("(", "[", "*")):
-            return not _VARIABLE.match(after)
+            return not _EXPRESSION.match(after)
         is_judged = (right[:1] in tuple(";:.") and right[1:2] == "F") or self.is_judged(i)
         return left[-2:-1] in tuple("SNPc") or right[1:2] in tuple("NP") or is_judged
