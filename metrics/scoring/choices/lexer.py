@@ -73,21 +73,16 @@ def _gap_code(gap: str) -> str:
 
 
 class OptionText(NamedTuple):
-    """An option text as words.
-
-    Attributes:
-        letters: The letters of the options with these words: several if the text is repeated.
-        phrase: Its words, as from `option_phrase`.
-        has_break: Whether a sentence ends between its words.
-        is_common: Whether it is a yes or no, or consists of words that have a role in replies, so that it is an answer
-            only at the beginning and behind a cue.
-        is_letter: Whether it is itself a single letter.
-    """
+    """An option text as words."""
 
     letters: str
+    """The letters of the options with these words: several if the text is repeated."""
     phrase: str
+    """Its words, as from `option_phrase`."""
     has_break: bool
+    """Whether a sentence ends between its words."""
     is_common: bool
+    """Whether it is yes, no, or words that have a role in replies: an answer only at the beginning and behind a cue."""
     is_letter: bool
 
 

@@ -31,7 +31,6 @@ from eyechart.metrics.scoring.reasoning import (
     REASONING,
     REFUSAL,
     STOPPED_EARLY,
-    SplitReply,
     split_reasoning,
 )
 
@@ -52,26 +51,20 @@ _LONG, _VERBATIM = 120, 1024
 
 
 def extract_choice(text: str, options: Sequence[str]) -> str | None:
-    r"""Letter of the one option that a reply names.
+    r"""Letter of the one option that a reply names; None if it names no option or more than one.
 
     Args:
         text: The model's reply, any string.
-        options: The option texts in the order shown; the first is A. At most 26; texts may repeat.
-
-    Returns:
-        A letter; the first one if the reply names a repeated option text. None if the reply names no option or more
-        than one.
+        options: The option texts in the order shown; the first is A. At most 26; of a repeated text, the first counts.
 
     Raises:
-        InputError: `options` contains more than 26 texts. No `text` raises an error.
+        InputError: `options` contains more than 26 texts.
 
     Examples:
         >>> extract_choice("The answer is dark.", ["Bright", "Dark", "Medium", "Dull"])
         'B'
         >>> extract_choice("**C**", ["Bright", "Dark", "Medium"])
         'C'
-        >>> extract_choice("A blurry image", ["Sharp", "Blurry"])
-        'B'
         >>> extract_choice("It is not blurry", ["Sharp", "Blurry"]) is None
         True
         >>> extract_choice("A. Blurry", ["Sharp", "Blurry"]) is None
@@ -86,14 +79,13 @@ def read_reply(
 ) -> tuple[str, str]:
     """Letters of the one option that a reply names, and the step that found it.
 
-    A reply that was cut off, or stopped by a filter, might have continued with another option. In such a reply, an
-    option counts only if the reply begins with it or declares it.
+    In a reply that was cut off, or stopped by a filter, an option counts only if the reply begins with it or declares
+    it.
 
     Args:
         text: The model's reply, any string.
         options: Option texts, checked by `check_options`.
-        extraction: "declared" also reads a declared answer if exact matching finds none; "strict" uses exact matching
-            only, as the papers describe it.
+        extraction: "declared" also reads declared answers; "strict" uses exact matching only, as in the papers.
         finish_reason: How the reply ended, one of `reasoning.FINISH_REASONS`; None if that is not known.
 
     Returns:
@@ -111,46 +103,30 @@ def read_reply(
         >>> read_reply("Let me see whether it is dark", ["Bright", "Dark", "Medium"], finish_reason="length")
         ('', 'cut_off')
     """
-    found = split_reasoning(text)
-    letters = _verbatim(found.answer, options)
-    if letters:
+    answer = split_reasoning(text).answer
+    if letters := _verbatim(answer, options):
         return letters, "exact"
-    claims, is_cut = Claims(ends(found.answer), options), finish_reason in STOPPED_EARLY
+    claims, is_cut = Claims(ends(answer), options), finish_reason in STOPPED_EARLY
     named = _exact(claims)
     declared = _declared(claims, is_cut) if not named or is_cut else ""
-    if named and (not is_cut or named == declared or _begins(claims, named)):
+    # It begins with an option's text.
+    begins = claims.code(0) == "O" and claims.letters[0] == named
+    if named and (not is_cut or named == declared or begins):
         return named, "exact"
     if declared and extraction == "declared":
         return declared, "declared"
-    return "", _why_unread(found, finish_reason)
-
-
-def _begins(claims: Claims, letters: str) -> bool:
-    """Whether a reply begins with an option's text."""
-    return claims.code(0) == "O" and claims.letters[0] == letters
+    return "", why_unread(text, finish_reason)
 
 
 def why_unread(text: str, finish_reason: str | None) -> str:
-    """Why a reply cannot be read: one of `UNREAD`.
-
-    Args:
-        text: A reply without a usable answer.
-        finish_reason: As for `read_reply`.
-    """
-    return _why_unread(split_reasoning(text), finish_reason)
-
-
-def _why_unread(found: SplitReply, finish_reason: str | None) -> str:
-    reason = ENDS.get(finish_reason or "", UNPARSEABLE)
+    """Why a reply without a usable answer cannot be read: one of `UNREAD`."""
+    found, reason = split_reasoning(text), ENDS.get(finish_reason or "", UNPARSEABLE)
     is_unfinished = not (found.is_finished or found.answer.strip())
     return UNFINISHED_REASONING if is_unfinished and reason != REFUSED else reason
 
 
 def unread_shares(reasons: Sequence[str | None]) -> dict[str, float]:
-    """Shares of unreadable replies, in [0, 1], by reason.
-
-    Args:
-        reasons: For each reply, one of `UNREAD`, or None or a step if it could be read. At least one reply.
+    """Shares of unreadable replies, in [0, 1], by reason; other values of `reasons` are replies that were read.
 
     Examples:
         >>> unread_shares(["cut_off", None])
@@ -167,16 +143,9 @@ def moved_reply(
     extraction: Extraction = "declared",
     finish_reason: str | None = None,
 ) -> str:
-    """Translate a reply into the letters of another order of the same options.
+    """Translate a reply on options as `shown` into the letters of `options`, the same texts in another order.
 
     A reply that does not name exactly one option is returned unchanged.
-
-    Args:
-        text: The reply.
-        shown: The options in the order in which the model saw them.
-        options: The options in the order of the letters to return.
-        extraction: As for `read_reply`.
-        finish_reason: As for `read_reply`.
 
     Examples:
         >>> moved_reply("A", ["Yes", "No"], ["No", "Yes"]), moved_reply("perhaps", ["Yes", "No"], ["No", "Yes"])
