@@ -6,8 +6,6 @@ optional arguments nor lists of options. gradio is an extra, imported only here.
 """
 
 import argparse
-import json
-import re
 import shutil
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.whole import whole_folder
 from eyechart.metrics import list_metrics, load
+from eyechart.metrics.cards import card, examples
 from eyechart.metrics.scores import specs_of
 from eyechart.metrics.scoring.errors import InputError, ScoringWarning
 
@@ -27,7 +26,6 @@ INSTALL: str | None = None
 """The requirement with which a Space installs eyechart; None as long as there is no public package."""
 HEAD = ("score", "value", "95 % interval", "chance level", "items")
 _FOLDER = Path(__file__).parent
-_EXAMPLE = re.compile(r"^```json\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _GROUP = "group: "
 _SEPARATOR = " | "
 # Anybody can use a public page.
@@ -57,26 +55,6 @@ def prepare(name: str, folder: Path, install: str | None = INSTALL) -> None:
         # A Space has no GPU unless it is paid for.
         text = f"--extra-index-url https://download.pytorch.org/whl/cpu\n{install}\n"
         (made / "requirements.txt").write_text(text, encoding="utf-8")
-
-
-def card(name: str) -> str:
-    """The text of a metric's card, without its front matter.
-
-    Args:
-        name: One of `eyechart.metrics.list_metrics()`.
-    """
-    text = (_FOLDER / name / "README.md").read_text(encoding="utf-8")
-    return text.removeprefix("---\n").partition("\n---\n")[2].lstrip()
-
-
-def examples(name: str) -> list[dict[str, Any]]:
-    """The arguments of the JSON examples in a metric's card, one for each configuration.
-
-    Examples:
-        >>> sorted(examples("judge_answer")[0])
-        ['groups', 'predictions', 'questions', 'references']
-    """
-    return [json.loads(found) for found in _EXAMPLE.findall(card(name))]
 
 
 def columns(arguments: Mapping[str, Any]) -> dict[str, list[Any]]:

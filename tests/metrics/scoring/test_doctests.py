@@ -12,6 +12,7 @@ FOLDER = Path(eyechart.metrics.__file__).parent
 SCORING = sorted(path for path in (FOLDER / "scoring").rglob("*.py") if path.stem != "__init__")
 MODULES = [
     "eyechart.metrics",
+    "eyechart.metrics.cards",
     "eyechart.metrics.scores",
     "eyechart.metrics.score_check",
     *("eyechart.metrics." + ".".join(path.relative_to(FOLDER).with_suffix("").parts) for path in SCORING),
