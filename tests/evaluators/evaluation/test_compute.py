@@ -1,5 +1,6 @@
 """What `compute` takes, returns and refuses, by the same checks as `eyechart run`."""
 
+import json
 import pickle
 import shutil
 import sys
@@ -8,19 +9,37 @@ from pathlib import Path
 
 import datasets
 import evaluate
+import pyarrow.parquet
 import pytest
+from datasets import Dataset
+from transformers import pipeline
 
+from eyechart import evaluators
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import DataError, MiniDataWarning, MissingFileError, UsageError
 from eyechart.datasets_scripts.export import export
-from eyechart.evaluators import evaluator
+from eyechart.evaluators import evaluator, tiny_vlm
+from eyechart.evaluators.commands.tasks import example_requests, first_row
 from eyechart.evaluators.evaluation.data import DataRequest, LoadedData, load_data, without_progress_bars
-from eyechart.evaluators.evaluation.evaluator import ComputedScores, progress_bar
+from eyechart.evaluators.evaluation.evaluator import (
+    ComputedScores,
+    Evaluator,
+    list_suites,
+    progress_bar,
+    subtasks,
+    suite_folder,
+)
+from eyechart.evaluators.evaluation.loop import draw_sample
+from eyechart.evaluators.evaluation.options import Goal
+from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.items import Item
 from eyechart.evaluators.runs.task_runs import make_task_runs
-from eyechart.evaluators.tasks import get_task
+from eyechart.evaluators.tasks import TASKS, find_tasks, get_task
+from eyechart.hub_cards.leaderboard.boards import find_board
+from eyechart.hub_cards.leaderboard.build import misfits
 from eyechart.metrics.scoring.errors import LeftOutWarning
 from tests.evaluators.command_line import invoke
+from tests.evaluators.running import scores_again
 from tests.evaluators.tasks.own_data import N_QUESTIONS, write_questions
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
@@ -198,3 +217,147 @@ def test_the_revision_is_that_of_the_only_download(tmp_path: Path, monkeypatch: 
         (tmp_path / "datasets--me--photos" / "snapshots" / commit).mkdir(parents=True)
         revisions.append(data.describe().get("revision"))
     assert revisions == [None, "a1", None]
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+def test_the_default_is_what_a_run_asks(task):
+    by_setting = example_requests(task)
+    shown = list(by_setting.values())
+    protocol = Evaluator(task).protocol
+    assert shown[0] == protocol.requests(first_row(task))[0].rendered()
+    assert len(set(shown)) == len(shown)
+    n_images = 1 + (task.name.endswith(("pairs", "pair")) or task.name.startswith("two_afc"))
+    for setting, text in by_setting.items():
+        assert text.count("<image>") == (0 if setting.startswith("blind") else n_images)
+
+
+BLIND = "blind=true ({0}/blind)"
+QUESTIONS = ["prompt=default ({0})", "prompt=answer-mark ({0}/answer-mark)", "prompt=vlmevalkit ({0}/vlmevalkit)"]
+LETTERS = "prompt=lmms-eval ({0}/lmms-eval)"
+
+
+@pytest.mark.parametrize(
+    ("task", "prompt", "ways"),
+    [
+        ("q_bench/perception", "q_bench_a1/2", [*QUESTIONS, LETTERS, BLIND, "inference=closed-set ({0}/closed-set)"]),
+        ("mmbench/en", "mmbench/2", [QUESTIONS[0], LETTERS, BLIND, "grade_open_answers=true ({0})"]),
+    ],
+)
+def test_every_setting_that_changes_the_prompt_is_shown(task, prompt, ways):
+    assert list(example_requests(get_task(task))) == [way.format(prompt) for way in ways]
+
+
+def test_a_sample_of_data() -> None:
+    data = Dataset.from_dict({"id": [str(row) for row in range(50)], "kind": ["x"] * 40 + ["y"] * 10})
+    drawn, about = draw_sample(data, ("kind", "not there"), 10, 0)
+    assert about == {"n": 10, "of": 50, "seed": 0, "strata": ["kind"]} and drawn["kind"][:].count("x") == 8
+    ids = [draw_sample(data, ("kind",), 10, seed)[0]["id"][:] for seed in (0, 0, 1)]
+    assert drawn["id"][:] == ids[0] == ids[1] != ids[2]
+    for n in (None, 50, 70):
+        assert draw_sample(data, (), n, 0) == (data, {})
+    with pytest.raises(UsageError, match="sample=0 is not allowed; expected at least 1"):
+        DataRequest(sample=0)
+    with pytest.raises(UsageError, match="limit=3 and sample=4 are both given"):
+        DataRequest(limit=3, sample=4)
+    assert draw_sample(data, ("not there",), DataRequest(sample=1).sample, 0)[1]["strata"] == []
+
+
+def test_goals_have_ranges() -> None:
+    assert Goal(2, 2, 0.06, 2).difference == -Goal(-2, power=0.99).difference
+    bad = {"difference": (0, 2.1, -2.1), "power": (0.05, 1), "n": (1, 0), "models": (1, 0)}
+    for name, value in ((name, value) for name, values in bad.items() for value in values):
+        with pytest.raises(UsageError, match=f"--{name} {value} is not allowed"):
+            Goal(**{name: value})
+
+
+@pytest.fixture(scope="module")
+def sampled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run on samples of the mini releases."""
+    out = tmp_path_factory.mktemp("run")
+    tasks = ["q_bench/perception", "mmbench/en", "ql_bench/single"]
+    command = ["run", *tasks, "--mini", "--sample", "20", "--out", str(out)]
+    done = invoke(*command, columns=220, code=0)
+    (out / "printed.txt").write_text(done.output)
+    return out
+
+
+def test_a_run_says_so_in_results_table_and_report(sampled: Path) -> None:
+    results = json.loads((sampled / "results.json").read_text())
+    printed = (sampled / "printed.txt").read_text()
+    for task in results["tasks"]:
+        about = task["settings"]["sample"]
+        assert about["n"] == 20 and about["of"] == task["settings"]["data"]["rows"] > 20 and about["seed"] == 0
+        line = f"Sample of 20 from {about['of']} items"
+        assert {"code": "sample", "values": about} in task["notes"] and line in printed
+        assert " items (random sample)" in printed.splitlines()[0]
+        assert line in (sampled / "report.html").read_text()
+    rows = pyarrow.parquet.read_table(sampled / "predictions.parquet").to_pylist()
+    assert len({row["id"] for row in rows if row["task"] == "mmbench/en"}) == 20
+
+
+def test_its_scores_are_computed_again_and_never_the_benchmarks_result(sampled: Path) -> None:
+    (run,) = read_runs([sampled])
+    result = next(iter(run.tasks.values()))
+    assert result.task == "q_bench/perception" and result.scores is not None
+    again = scores_again(sampled)
+    assert again is not None and again["accuracy_ci95"] == result.scores["accuracy_ci95"]
+    board = find_board(result.task, result.dataset, result.split)
+    assert board is not None
+    assert any("sample" in reason for reason in misfits(board, result))
+
+
+def test_the_sample_of_more_items_than_there_are_is_all_of_them(tmp_path: Path) -> None:
+    command = ["run", "q_bench/perception", "--mini", "--out", tmp_path]
+    invoke(*command, "--sample", "100000", "--seed", 0, code=0)
+    (task,) = json.loads((tmp_path / "results.json").read_text())["tasks"]
+    assert "sample" not in task["settings"] and task["scores"]["n"] == task["settings"]["data"]["rows"]
+    for option, least in (("--sample", 1), ("--limit", 1), ("--seed", 0)):
+        refused = invoke(*command, option, least - 1, code=2).output
+        assert option in refused and f"greater than or equal to {least} " in refused
+
+
+@pytest.fixture(scope="module")
+def pipe():
+    return pipeline("image-text-to-text", model=str(tiny_vlm.folder()))
+
+
+def test_evaluate_finds_our_evaluators_once_they_are_registered(pipe):
+    evaluators.register()
+    evaluators.register()
+    for name in evaluators.list_tasks():
+        assert isinstance(evaluate.evaluator(name), type(evaluators.evaluator(name)))
+    assert type(evaluate.evaluator("image-classification")).__name__ == "ImageClassificationEvaluator"
+    with pytest.raises(KeyError, match="Unknown task"):
+        evaluate.evaluator("q_bench/percepton")
+
+
+def test_multiple_choice_goes_by_the_pipelines_name_too(pipe, questions):
+    evaluators.register()
+    own = evaluate.evaluator("image-text-to-text").compute(pipe, questions)
+    assert own["n"] == len(questions)
+    assert own["accuracy"] == evaluators.evaluator("q_bench/perception").compute(pipe, questions)["accuracy"]
+
+
+@pytest.mark.parametrize("name", ["q_bench", "mmbench", "ql_bench", "aes_bench", "two_afc"])
+def test_every_suite_loads_and_lists_its_tasks(name):
+    assert name in list_suites() and len(list_suites()) == 5
+    with pytest.raises(UsageError, match=f"did you mean '{name}'"):
+        suite_folder(f"{name}s")
+    suite = evaluate.EvaluationSuite.load(str(suite_folder(name)))
+    # A model that is named runs on the official releases.
+    assert [(task.task_type, task.data, task.subset, task.split) for task in suite.suite] == [
+        (task.name, dataset, task.data.config, task.data.splits[0])
+        for task in find_tasks(name)
+        for dataset in task.data.default_datasets
+    ]
+
+
+@pytest.mark.slow
+def test_a_suite_runs_on_a_pipeline(pipe):
+    suite = evaluate.EvaluationSuite.load(str(suite_folder("ql_bench")))
+    suite.suite = subtasks("ql_bench", is_mini=True)
+    with pytest.warns(MiniDataWarning):
+        results = suite.run(pipe)
+    assert [result["task_name"] for result in results] == ["mini:llsavisionqa/single", "mini:llsavisionqa/pair"]
+    assert all(result["is_mini"] for result in results)
+    assert all(0 <= result["score_sa"] <= 100 for result in results)

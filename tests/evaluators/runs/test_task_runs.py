@@ -8,8 +8,11 @@ import pytest
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.evaluation.data import DataRequest
 from eyechart.evaluators.evaluation.options import RunOptions
+from eyechart.evaluators.results.results_file import collect, read_results
+from eyechart.evaluators.runs.run import write_run
 from eyechart.evaluators.runs.task_runs import make_task_runs
 from eyechart.evaluators.tasks import TASKS
+from tests.evaluators.finished_runs import evaluation
 
 TWO = ["q_bench/perception", "mmbench/en"]
 PAIRS = Path(__file__).parents[3] / "docs/examples/pairs.yaml"
@@ -110,3 +113,22 @@ def test_names_that_cannot_name_results_are_refused(tmp_path, name):
     path.write_text("\n".join([f"name: {name}", *(line for line in lines if not line.startswith("name:"))]))
     with pytest.raises(UsageError, match=r"pairs\.yaml: .*(choose another|is not allowed)"):
         make_task_runs([str(path)])
+
+
+def test_files_of_a_run_that_was_here_before_are_removed(tmp_path):
+    def write(previous=None, **files):
+        contents = {f"{name}.json": content for name, content in files.items()}
+        found = evaluation(files=list(contents), contents=contents)
+        write_run(tmp_path / "run", collect([found], [], "2026-01-01"), previous)
+        return read_results(tmp_path / "run")
+
+    own = tmp_path / "run" / "q_bench" / "assessment" / "kadis700k"
+    earlier = write(answers=b"old", more=b"old")
+    (own / "notes.txt").write_text("mine")
+    write(earlier, answers=b"new")
+    assert {path.name: path.read_bytes() for path in own.iterdir()} == {"answers.json": b"new", "notes.txt": b"mine"}
+    (tmp_path / "other.json").write_text("mine")
+    file = tmp_path / "run" / "results.json"
+    file.write_text(file.read_text().replace('"answers.json"', '"../../../../other.json"'))
+    write(read_results(tmp_path / "run"))
+    assert (tmp_path / "other.json").exists()

@@ -1,20 +1,37 @@
+""""""
+
 import copy
 import functools
+import gc
 import json
+import math
+import shutil
+import weakref
+from collections import Counter
+from dataclasses import FrozenInstanceError, replace
 from types import SimpleNamespace
 
 import pytest
 import torch
 from PIL import Image
 from transformers import AddedToken, GenerationConfig, pipeline
+from transformers.utils import is_torchvision_available
 
-from eyechart.datasets_scripts.common.errors import BadImageError, ModelError, UsageError
+from eyechart.datasets_scripts.common.errors import BadImageError, DataError, ModelError, UsageError
+from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends import resolve_backend
+from eyechart.evaluators.backends.chat import ChatOptions, Sampling
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.local.backend import TransformersBackend
-from eyechart.evaluators.backends.local.outputs import TextReader
+from eyechart.evaluators.backends.local.base import each_alone, fitting
+from eyechart.evaluators.backends.local.loading import LoadOptions, Origin, check_model, loading_error
+from eyechart.evaluators.backends.local.outputs import Job, TextReader, TokenSampler, probabilities
+from eyechart.evaluators.backends.local.reader import Chunk
+from eyechart.evaluators.backends.local.rendering import ImageInputs, RenderedPrompt
 from eyechart.evaluators.requests.types import IMAGE, Request
 from eyechart.metrics.scoring.reasoning import LENGTH, STOP
+from tests.evaluators.backends import architectures
+from tests.evaluators.backends.asked import answers, mixed_requests
 
 WORDS = ("good", "poor")
 PREFILL = "The quality of the image is"
@@ -229,3 +246,242 @@ def test_special_tokens_that_mark_reasoning_stay_in_the_text(llava, special, fir
     ids = [tokenizer.convert_tokens_to_ids(first), *tokenizer(" so", add_special_tokens=False).input_ids]
     ids += [tokenizer.convert_tokens_to_ids(last), tokenizer.pad_token_id]
     assert TextReader(llava[0], tokenizer).answer(ids, 99).text.replace(" ", "") == text
+
+
+OWN_CODE = "from transformers import LlavaForConditionalGeneration as Llava\nclass Own(Llava):\n    pass\n"
+
+
+def test_of_an_error_that_holds_tracebacks_the_last_line_is_said(tmp_path):
+    held = "Could not load:\nTraceback (most recent call last):\n  File 'a', line 1\nOSError: config.json is gone\n"
+    assert loading_error(ValueError(held), "org/name") == "OSError: config.json is gone"
+    assert loading_error(ImportError("one\n  two"), "org/name") == "ImportError: one two"
+    for name in ("b.bin", "a.pt"):
+        (tmp_path / name).touch()
+    assert "pickled weights (a.pt)" in loading_error(ValueError("one"), str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "options", [{"dtype": "float64"}, {"attention": "org/kernel"}, {"device_map": "balanced"}, {"device": 0}], ids=str
+)
+def test_what_torch_and_transformers_know_can_be_chosen(llava_folder, options):
+    assert check_model(str(llava_folder), LoadOptions(**options)) == "image-text-to-text"
+
+
+@pytest.mark.skipif(is_torchvision_available(), reason="torchvision is installed, so nothing is missing")
+def test_a_model_whose_processor_needs_torchvision_is_answered_with_the_command_that_installs_it(tmp_path):
+    architectures.build("qwen2_vl")[0].save_pretrained(tmp_path)
+    for name in ("tokenizer.json", "chat_template.jinja"):
+        shutil.copy(tiny_vlm.folder() / name, tmp_path)
+    processor = {"image_processor_type": "Qwen2VLImageProcessor", "processor_class": "Qwen2VLProcessor"}
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(processor))
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "PreTrainedTokenizerFast"}))
+    # The torchvision of torch 2.13 is 0.28; without dependencies, pip leaves torch as it is.
+    minor = int(torch.__version__.split(".")[1]) + 15
+    with pytest.raises(ModelError, match=rf"needs torchvision.*pip install --no-deps 'torchvision==0\.{minor}\.\*'"):
+        resolve_backend(tmp_path)
+
+
+def test_options_reach_the_model_and_its_settings(llava_folder, make_picture):
+    options = LoadOptions(dtype="bfloat16", device_map="cpu", attention="eager")
+    backend = resolve_backend(llava_folder, options=options)
+    (response,) = backend.answer([Request("1", ("What? ", IMAGE), (make_picture(1),), max_new_tokens=2)])
+    assert response.error is None
+    settings = backend.settings()
+    assert (settings["dtype"], settings["attention"], settings["device"]) == ("bfloat16", "eager", "cpu")
+    assert settings["quantization"] is None and settings["prefix_sharing"] == "on"
+    assert settings["image_sizes"]["size"] == {"shortest_edge": 64} and json.loads(json.dumps(settings)) == settings
+    assert resolve_backend(llava_folder).identity() != backend.identity()
+
+
+def test_how_a_model_is_spread_is_a_setting_and_no_part_of_an_answer_and_its_quantisation_is(llava_folder, monkeypatch):
+    backend = resolve_backend(llava_folder)
+    assert backend.settings()["device_map"] is None and backend.settings()["batch_size"] == 8
+    identity = backend.identity()
+    # As accelerate leaves it where there is more than one device.
+    monkeypatch.setattr(backend._model, "hf_device_map", {"model": 0, "lm_head": "cpu"}, raising=False)
+    assert backend.settings()["device_map"] == {"model": "0", "lm_head": "cpu"}
+    assert backend.identity() == identity
+    monkeypatch.setattr(backend._model.config, "quantization_config", {"quant_method": "gptq"}, raising=False)
+    assert backend.settings()["quantization"] == "gptq" and backend.identity() != identity
+
+
+def test_two_places_for_one_model_are_refused():
+    with pytest.raises(UsageError, match="device='cpu' and device_map='auto' cannot be combined"):
+        LoadOptions(device="cpu", device_map="auto")
+
+
+def test_code_of_a_models_own_is_run_only_if_asked_for_and_told(llava_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules"))
+    monkeypatch.syspath_prepend(tmp_path / "modules")
+    (llava_folder / "own.py").write_text(OWN_CODE)
+    config = json.loads((llava_folder / "config.json").read_text())
+    config["auto_map"] = {"AutoModelForImageTextToText": "own.Own"}
+    (llava_folder / "config.json").write_text(json.dumps(config))
+    settings = resolve_backend(llava_folder).settings()
+    assert (settings["architecture"], settings["trust_remote_code"]) == ("LlavaForConditionalGeneration", False)
+    settings = resolve_backend(llava_folder, options=LoadOptions(trust_remote_code=True)).settings()
+    assert (settings["architecture"], settings["trust_remote_code"]) == ("Own", True)
+
+
+FULL = "CUDA out of memory. Tried to allocate 1 GiB"
+FAILED = "the model failed on it: ValueError: no"
+
+
+@pytest.fixture(autouse=True)
+def _without_collection(monkeypatch):
+    """accelerate collects garbage each time, which takes long where many tests ran before."""
+    monkeypatch.setattr(gc, "collect", lambda: 0)
+
+
+@pytest.mark.parametrize(
+    ("start", "fits", "tried"),
+    [
+        *((8, 8, [8]), (8, 3, [8, 4, 2]), (16, 1, [16, 8, 4, 2, 1]), (12, 1, [12, 6, 3, 1]), (1, 1, [1])),
+        # Memory is too small for one.
+        *((1, 0, [1]), (5, 0, [5, 2, 1])),
+    ],
+)
+def test_a_batch_is_halved_until_it_fits(start, fits, tried):
+    sizes = []
+
+    def run(size):
+        sizes.append(size)
+        if size > fits:
+            raise RuntimeError(FULL)
+        return f"with {size}"
+
+    if fits:
+        assert fitting(run, start) == (f"with {tried[-1]}", tried[-1])
+    else:
+        with pytest.raises(MemoryError, match=f"out of memory even with batch size 1: {FULL}"):
+            fitting(run, start)
+    assert sizes == tried
+
+
+def test_other_errors_do_not_make_smaller_batches():
+    with pytest.raises(ZeroDivisionError):
+        fitting(lambda size: size / 0, 8)
+
+
+def test_a_bad_item_does_not_take_the_others_along_and_what_its_run_held_is_freed():
+    held = []
+
+    def run(items):
+        assert not [reference for reference in held if reference() is not None]
+        large = set(items)
+        held.append(weakref.ref(large))
+        if "bad" in items:
+            raise ValueError("no")
+        return [item.upper() for item in items]
+
+    results = dict(each_alone(["a", "bad", "c"], run))
+    assert (results["a"], results["c"], len(held)) == ("A", "C", 4)
+    assert isinstance(results["bad"], DataError) and str(results["bad"]) == FAILED
+
+
+LOGITS = torch.tensor([[math.log(share) for share in (0.1, 0.5, 0.15, 0.25)]])
+
+
+def prompt(number, repeat=1):
+    return SimpleNamespace(ids=[number], images=(), request=Request("", ("?",), (), repeat=repeat))
+
+
+def sampling_backend(llava, sampling=None, batch_size=4, share=True):
+    options = {"batch_size": batch_size, "share_prefixes": share, "origin": Origin(fingerprint="x")}
+    return TransformersBackend(*llava, name="test", chat=ChatOptions(sampling=sampling), **options)
+
+
+@pytest.fixture
+def requests(make_picture):
+    texts = ["What?", "What is the quality of the image? " * 3, "Rate " * 50]
+    return [
+        Request(str(i), (f"{texts[i % 3]}\n", IMAGE, " Answer."), (make_picture(i),), max_new_tokens=8)
+        for i in range(6)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sampling", "expected"),
+    [
+        (Sampling(1.0), [0.1, 0.5, 0.15, 0.25]),
+        # Square roots, and squares, of the probabilities.
+        (Sampling(2.0), [share**0.5 / 1.9106356 for share in (0.1, 0.5, 0.15, 0.25)]),
+        (Sampling(0.5), [share**2 / 0.345 for share in (0.1, 0.5, 0.15, 0.25)]),
+        # 0.5 alone reaches 0.4; 0.5 and 0.25 reach 0.7; the third is needed from 0.75 on.
+        (Sampling(1.0, 0.4), [0, 1, 0, 0]),
+        (Sampling(1.0, 0.7), [0, 2 / 3, 0, 1 / 3]),
+        (Sampling(1.0, 0.8), [0, 0.5 / 0.9, 0.15 / 0.9, 0.25 / 0.9]),
+        (Sampling(1.0, 1e-9), [0, 1, 0, 0]),
+    ],
+    ids=str,
+)
+def test_tokens_are_drawn_as_computed_by_hand(sampling, expected):
+    shares = probabilities(LOGITS, sampling)[0]
+    assert (shares / shares.sum()).tolist() == pytest.approx(expected, abs=1e-6)
+    sampler = TokenSampler(sampling, [prompt(number) for number in range(5000)])
+    counts = Counter(sampler.next_tokens(LOGITS.expand(5000, -1), range(5000)))
+    for token, share in enumerate(expected):
+        # Five standard deviations of a binomial share.
+        assert counts[token] / 5000 == pytest.approx(share, abs=5 * math.sqrt(share * (1 - share) / 5000) + 1e-9)
+
+
+def test_a_text_depends_on_its_question_the_repeat_and_the_seed_alone(llava, requests):
+    sampling = Sampling(1.5, seed=3)
+    texts = {key: response.text for key, response in answers(sampling_backend(llava, sampling), requests).items()}
+    assert len(set(texts.values())) == len(requests)
+    renamed = [replace(request, id=f"other {request.id}") for request in requests]
+    for asked, batch_size in ((requests[::-1], 1), (requests[2:4], 4), (requests, 2), (renamed, 3)):
+        again = answers(sampling_backend(llava, sampling, batch_size), asked)
+        for (id, name), response in again.items():
+            assert response.text == texts[id.removeprefix("other "), name]
+    repeated = answers(sampling_backend(llava, sampling), [replace(request, repeat=2) for request in requests])
+    reseeded = answers(sampling_backend(llava, replace(sampling, seed=4)), requests)
+    for other in (repeated, reseeded):
+        assert sum(other[key].text != text for key, text in texts.items()) >= 5
+
+
+@pytest.mark.parametrize("name", ["llava", "qwen2_vl"])
+def test_shared_and_whole_runs_draw_the_same_texts_and_logits_are_never_drawn(name):
+    model = architectures.build(name)
+    asked = mixed_requests()
+    greedy = answers(sampling_backend(model), asked)
+    sampling = Sampling(1.2, 0.95, seed=1)
+    shared, plain = (answers(sampling_backend(model, sampling, 8, share), asked) for share in (True, False))
+    texts = [key for key, response in greedy.items() if response.text is not None]
+    assert [shared[key].text for key in texts] == [plain[key].text for key in texts]
+    assert sum(shared[key].text != greedy[key].text for key in texts) > len(texts) / 2
+    for key, response in greedy.items():
+        if response.logits:
+            assert shared[key].logits == pytest.approx(response.logits, abs=1e-4)
+        if response.losses:
+            totals = [loss.total for loss in response.losses]
+            assert [loss.total for loss in shared[key].losses] == pytest.approx(totals)
+
+
+@pytest.mark.parametrize("kind", [Sampling, ChatOptions, LoadOptions, Job, Chunk, RenderedPrompt, ImageInputs])
+def test_what_threads_share_cannot_be_changed(kind):
+    with pytest.raises(FrozenInstanceError):
+        kind.__new__(kind).seed = 1
+
+
+def test_sampling_is_part_of_settings_and_key_only_where_it_is_set(llava):
+    greedy, drawn = sampling_backend(llava), sampling_backend(llava, Sampling(0.7))
+    assert "sampling" not in greedy.settings() and greedy.settings()["decoding"] == "greedy"
+    assert "sampling" not in greedy.identity() and not greedy.samples
+    assert drawn.settings()["decoding"] == "sampling" and drawn.samples
+    assert drawn.identity()["sampling"] == {"temperature": 0.7, "top_p": 1.0, "seed": 0}
+    assert drawn.settings()["sampling"] == drawn.identity()["sampling"]
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ((0.0,), "temperature=0.0 is not allowed; to sample replies it must be above 0"),
+        *(((-1.0,), "temperature=-1.0"), ((math.inf,), "temperature=inf"), ((math.nan,), "temperature=nan")),
+        ((1.0, 0.0), "top_p=0.0 is not allowed; it must be above 0 and at most 1"),
+        *(((1.0, 1.1), "top_p=1.1"), ((1.0, math.nan), "top_p=nan"), ((1.0, 1.0, -1), "sampling_seed=-1")),
+    ],
+)
+def test_values_that_cannot_be_are_refused(values, said):
+    with pytest.raises(UsageError, match=said):
+        Sampling(*values)

@@ -1,14 +1,26 @@
-import dataclasses
+""""""
 
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow.parquet
 import pytest
 
-from eyechart.datasets_scripts.common.errors import BadImageError, DataError, ModelError
-from eyechart.evaluators.backends import resolve_backend
+from eyechart.datasets_scripts.common.errors import BadImageError, DataError, MissingPredictionError, ModelError
+from eyechart.evaluators.backends import processes, resolve_backend
 from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.backends.processes import ALONE, DistributedBackend, join_processes
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Request, Response
 from tests.evaluators.backends.logging_model import LoggingModel, make_requests, plain
+from tests.evaluators.backends.threads import in_processes
+from tests.evaluators.command_line import invoke
 from tests.evaluators.running import run
 
 IDENTITY = {"model": "logging"}
@@ -166,3 +178,125 @@ def test_a_stored_answer_without_a_word_that_is_needed_now_is_asked_again(store)
     swapped = dataclasses.replace(asked, words=("high", "low"), optional_words=("good", "poor"))
     (response,) = StoredBackend(other, store).answer([swapped])
     assert not response.stored and response.logits == {"high": 1.0, "low": 1.0} and other.calls == 1
+
+
+RUN = ["run", "q_bench/perception", "--limit", "21", "--no-store"]
+
+
+def outcome(folder: Path) -> tuple[dict, list]:
+    (task,) = json.loads((folder / "results.json").read_text())["tasks"]
+    return task, pyarrow.parquet.read_table(folder / "predictions.parquet").to_pylist()
+
+
+@pytest.mark.slow
+def test_two_processes_give_the_results_of_one(tmp_path):
+    """Of 21 rows one gets fewer."""
+    invoke(*RUN, "--out", tmp_path / "1", code=0)
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    command = [*torchrun, "-m", "eyechart.evaluators.cli", *RUN, "--out", str(tmp_path / "2")]
+    variables = {**os.environ, "OMP_NUM_THREADS": "1", "EYECHART_HOME": str(tmp_path / "home")}
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=1800, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Results: ") == 1, "one process prints"
+    (expected, predictions), (observed, table) = outcome(tmp_path / "1"), outcome(tmp_path / "2")
+    assert observed["scores"] == expected["scores"] and table == predictions
+    assert observed["settings"]["model"]["processes"] == 2
+
+
+def echo(request):
+    """The id; one request has no answer, and another breaks the model."""
+    if request.id == "broken":
+        raise RuntimeError("this process has a broken accelerator")
+    error = MissingPredictionError("no image") if request.id == "5" else None
+    return Response(request, text=None if error else request.id, error=error)
+
+
+def test_a_process_alone_joins_no_others():
+    assert join_processes() is ALONE and (ALONE.rank, ALONE.count, ALONE.gather("x")) == (0, 1, ["x"])
+
+
+def test_every_process_yields_the_same_responses_to_its_own_requests(monkeypatch):
+    monkeypatch.setattr(processes, "_REQUESTS_PER_ROUND", 2)
+
+    def ask(processes):
+        requests = [Request(str(number), ("Why?",), (b"%d" % number,)) for number in range(7)]
+        backend = DistributedBackend(LoggingModel(None, say=echo), processes).for_data("some")
+        responses = list(backend.answer(requests))
+        assert all(response.request is requests[int(response.request.id)] for response in responses)
+        assert (backend.name, backend.settings()) == ("test/logging", {"backend": "logging", "processes": 3})
+        return [(response.request.id, response.text, repr(response.error)) for response in responses]
+
+    first, *others = in_processes(3, ask)
+    assert others == [first] * 2
+    error = repr(MissingPredictionError("no image"))
+    assert sorted(first) == [(id, None if id == "5" else id, error if id == "5" else "None") for id in "0123456"]
+
+
+def test_a_process_that_fails_makes_all_fail_with_its_reason():
+    def ask(processes):
+        requests = [Request("broken" if number == 6 else str(number), ("Why?",), ()) for number in range(8)]
+        try:
+            list(DistributedBackend(LoggingModel(None, say=echo), processes).answer(requests))
+        except (ModelError, RuntimeError) as error:
+            return f"{type(error).__name__}: {error}"
+
+    observed = in_processes(2, ask)
+    reason = "RuntimeError: this process has a broken accelerator"
+    assert sorted(observed) == sorted([reason, f"ModelError: process {observed.index(reason)} of 2 failed: {reason}"])
+
+
+TEXT = Request("q1", ("Is it dark?",), ())
+LOGITS = Request("q1", ("Rate it.",), (), words=("good", "poor"))
+
+
+def answer(request, returned):
+    return next(iter(FunctionBackend(lambda *given: returned).answer([request])))
+
+
+def test_half_of_a_character_is_an_error_of_the_item_as_no_file_can_hold_it():
+    error = answer(TEXT, "dark \ud83d").error
+    assert isinstance(error, DataError) and r"invalid Unicode: 'dark \ud83d'" in str(error)
+    assert answer(TEXT, "dark \U0001f600\x00\x1b[2J").text == "dark \U0001f600\x00\x1b[2J"
+
+
+def test_an_image_that_cannot_be_read_is_an_error_of_its_item():
+    unreadable, readable = FunctionBackend(lambda messages: "A").answer([replace(TEXT, images=(b"",)), TEXT])
+    assert isinstance(unreadable.error, BadImageError) and readable.text == "A"
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        *("good", None, {"good": 1.0}, {"good": 1.0, "poor": 1.0, "fair": 1.0}),
+        *({"good": 1.0, "poor": value} for value in (float("nan"), float("inf"), "high", None)),
+    ],
+)
+def test_what_is_no_dict_of_finite_logits_is_refused(returned):
+    with pytest.raises(ModelError, match="item 'q1'; expected a dict with finite logits of good, poor"):
+        answer(LOGITS, returned)
+
+
+@pytest.mark.parametrize(
+    ("function", "request_for", "problem"),
+    [
+        (lambda messages: "A", LOGITS, r"takes \(messages\), .* function\(messages, words\) that returns a dict"),
+        (lambda messages, words: {}, TEXT, r"takes \(messages, words\), .* function\(messages\) that returns a string"),
+        (lambda *, messages: "A", TEXT, r"takes \(\*, messages\)"),
+    ],
+)
+def test_a_function_that_cannot_be_called_so_is_refused_before_anything_is_asked(function, request_for, problem):
+    with pytest.raises(ModelError, match=problem):
+        FunctionBackend(function).check(request_for.output_type)
+
+
+def test_a_function_that_does_not_tell_what_it_takes_is_called():
+    (response,) = FunctionBackend(str).answer([TEXT])
+    assert "Is it dark?" in response.text
+
+
+def test_an_error_of_the_functions_own_is_not_taken_for_a_wrong_call():
+    def broken(messages):
+        raise TypeError("of its own")
+
+    with pytest.raises(TypeError, match="of its own"):
+        list(FunctionBackend(broken).answer([TEXT]))

@@ -1,0 +1,371 @@
+"""Items and their answers, in eyechart's own files and in files of scores."""
+
+import json
+import random
+from dataclasses import replace
+
+import pytest
+
+from eyechart.datasets_scripts import load_dataset, mini
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError, MissingPredictionError
+from eyechart.evaluators import evaluator
+from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
+from eyechart.evaluators.evaluation.data import DataRequest, LoadedData
+from eyechart.evaluators.requests.types import Request
+from eyechart.evaluators.results.results_file import read_results
+from tests.evaluators.backends.predictions.files import (
+    WRITERS,
+    ask,
+    right_letter,
+    vlmevalkit_row,
+    write_jsonl,
+    write_tsv,
+    write_xlsx,
+)
+from tests.evaluators.command_line import invoke
+from tests.evaluators.running import predictions, run
+
+
+def test_answers_are_scored_in_any_order(tmp_path, questions):
+    lines = [{"id": f"q{i}", "pass": "main", "text": "ABC"[i % 3]} for i in (5, 3, 7, 1, 0, 2, 4, 6)]
+    result = run("q_bench/perception", predictions(tmp_path, lines), questions)
+    assert result.scores["accuracy"] == 1.0
+    settings = result.settings["model"]
+    assert (result.model, settings["predictions"], settings["predictions_unused"]) == ("answers", 8, 2)
+    assert result.items[0].prompt is None
+
+
+def test_line_separators_inside_texts_are_no_line_breaks(tmp_path, questions):
+    path = tmp_path / "answers.jsonl"
+    lines = [json.dumps({"id": f"q{i}", "text": "A\u2028\x85"}, ensure_ascii=False) for i in range(6)]
+    path.write_text("\r\n".join(lines), "utf-8", newline="")
+    assert run("q_bench/perception", PredictionsFileBackend(path), questions).scores["accuracy"] == pytest.approx(2 / 6)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("id", ""), ("pass", ""), ("score", "1"), ("score", float("inf")), ("logits", {"good": float("nan")})],
+)
+def test_the_first_malformed_value_of_a_row_is_named(tmp_path, name, value):
+    rows = [{"id": "a", "pass": "b", "text": "A"}, {"id": "b", "finish_reason": 3, name: value}]
+    with pytest.raises(BadAnnotationError, match=f"row 2: '{name}' is "):
+        predictions(tmp_path, rows)
+
+
+@pytest.mark.parametrize(
+    ("task", "line", "reason"),
+    [
+        ("perception", {"text": "A", "options": ["Good", "Bad"]}, "options .*'Bad'.* differ from the question's"),
+        ("perception", {"logits": {"good": 1.0}}, "the row has no text"),
+        ("assessment", {"logits": {"good": 1.0}}, "missing logits of poor"),
+    ],
+)
+def test_items_that_do_not_fit_the_question_are_named(tmp_path, questions, photographs, task, line, reason):
+    data, prefix = (questions, "q") if task == "perception" else (photographs, "p")
+    model = predictions(tmp_path, [{"id": f"{prefix}{i}", **line} for i in range(40)])
+    with pytest.raises(DataError, match=f"row 1: {reason}"):
+        run(f"q_bench/{task}", model, data)
+
+
+def test_a_row_answers_about_one_data_set(tmp_path, photographs):
+    """Ids are unique in a dataset alone: KonIQ's scores must not become those of SPAQ's images of the same name."""
+    backend = predictions(tmp_path, ({"id": f"p{i}", "score": i} for i in range(40)))
+    assessment = evaluator("q_bench/assessment")
+    koniq, spaq = (LoadedData(photographs, subset, "test", "given") for subset in ("koniq10k", "spaq"))
+    first = assessment.run(backend, koniq)
+    assert assessment.run(backend, koniq).scores == first.scores, "the same data may be scored again"
+    with pytest.raises(DataError, match=r"row 1: this row was used for koniq10k, but spaq .* --dataset"):
+        assessment.run(backend, spaq)
+    with pytest.raises(DataError, match="none of the 40 items could be evaluated"):
+        assessment.run(backend, replace(spaq, request=DataRequest(skip_bad=True)))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_one_file_for_several_data_sets(tmp_path, photographs, suffix):
+    """Each result counts its own rows, whatever was scored before."""
+    names = [f"{subset}_{i}.jpg" for subset in "ab" for i in range(40)]
+    path = tmp_path / f"scores.{suffix}"
+    if suffix == "csv":
+        path.write_text("image,score\n" + "".join(f"{name},{n % 40}\n" for n, name in enumerate(names)))
+    else:
+        write_jsonl(path, [{"id": name, "score": n % 40} for n, name in enumerate(names)])
+    backend = PredictionsFileBackend(path)
+    for subset in ("b", "a"):
+        data = photographs.remove_columns("id").add_column("id", [f"{subset}_{i}.jpg" for i in range(40)])
+        result = evaluator("q_bench/assessment").run(backend, LoadedData(data, subset, "test", "given"))
+        assert result.scores["srcc"] == pytest.approx(1.0)
+        assert result.settings["model"]["predictions_unused"] == 40
+        assert sum(result.settings["model"]["matched_by"].values()) == 40
+
+
+ASKED = [Request(name, ("Rate it.",), (), words=("good", "poor")) for name in ("a.png", "movie/b.png", "c-1.png")]
+
+
+def write_text(folder, text, name="niqe.csv"):
+    path = folder / name
+    path.write_bytes(text.encode())
+    return path
+
+
+def scores(path, **options):
+    return [response.score for response in PredictionsFileBackend(path, **options).answer(ASKED)]
+
+
+@pytest.mark.parametrize("column", ["id", "image", "image_name", "name", "filename"])
+def test_scores_by_name_in_any_order(tmp_path, column):
+    text = f"\ufeff{column},score,seconds\r\nmovie/b.png,2,0.1\r\nc-1.png, -3.5 ,0.1\r\na.png,1e-1,0.2\r\n"
+    assert scores(write_text(tmp_path, text)) == [0.1, 2.0, -3.5]
+    assert scores(tmp_path / "niqe.csv", lower_is_better=True) == [-0.1, -2.0, 3.5]
+
+
+def test_a_file_name_of_two_images_tells_neither(tmp_path):
+    asked = [Request(name, ("Rate it.",), (), words=("good", "poor")) for name in ("game/b.png", "movie/b.png")]
+    responses = list(PredictionsFileBackend(write_text(tmp_path, "image,score\nb.png,2\n")).answer(asked))
+    assert all(isinstance(response.error, MissingPredictionError) for response in responses)
+
+
+def test_names_may_have_other_folders_and_a_score_answers_no_question(tmp_path):
+    path = write_text(tmp_path, "image,score\nimages/a.png,1\nb.png,2\nimages\\c-1.png,3\n")
+    assert scores(path) == [1, 2, 3]
+    (response,) = PredictionsFileBackend(path).answer([Request("a.png", ("Is it sharp?",), (), options=("Yes", "No"))])
+    assert "row 2: the row has no text" in str(response.error)
+
+
+def test_two_rows_about_one_image_name_both(tmp_path):
+    backend = PredictionsFileBackend(write_text(tmp_path, "image,score\na.png,1\nold/a.png,2\n"))
+    with pytest.raises(BadAnnotationError, match=r"row 3: matches item 'a\.png', which row 2 matches"):
+        list(backend.answer(ASKED))
+
+
+YES_NO = ("Yes", "No")
+
+
+def question(id, text, options=YES_NO):
+    return {"id": id, "question": text, "options": options}
+
+
+def file_of(folder, rows, first=0, keep=None):
+    """Each row answered with its own id, numbered in the order of `rows`, written in another."""
+    written = [vlmevalkit_row(row, first + index, row["id"]) for index, row in enumerate(rows)]
+    written = [row for index, row in enumerate(written) if keep is None or index in keep]
+    random.Random(0).shuffle(written)
+    return write_tsv(folder / "model_Q-Bench1_VAL.tsv", written)
+
+
+def matched(path, rows):
+    """The answers, None for each that is missing, and the settings."""
+    backend = PredictionsFileBackend(path)
+    responses = list(backend.answer([ask(row) for row in rows]))
+    assert all(r.error is None or isinstance(r.error, MissingPredictionError) for r in responses)
+    settings = backend.settings()
+    assert not (settings["matched_by"] and any("ids in the file" in str(response.error) for response in responses))
+    return [response.text for response in responses], settings
+
+
+def questions_of(*texts):
+    """About images a, b, c, ..."""
+    return [question(f"dev-{letter}.png", f"Is it {text}?") for letter, text in zip("abcdefgh", texts, strict=False)]
+
+
+SAME = questions_of("sharp", "dark", "sharp", "noisy", "sharp")
+
+
+@pytest.mark.parametrize("first", [0, 1, 100])
+def test_questions_about_several_images_are_told_by_their_place(tmp_path, first):
+    path = file_of(tmp_path, SAME, first)
+    texts, settings = matched(path, SAME)
+    assert texts == [row["id"] for row in SAME]
+    backend = PredictionsFileBackend(path)
+    list(backend.answer([ask(row) for row in SAME]))
+    later = backend.answer([ask(SAME[2]), ask(SAME[4])])
+    assert [response.text for response in later] == ["dev-c.png", "dev-e.png"]
+    assert settings["matched_by"] == {"question and options": 2, "position": 3}
+
+
+def test_part_of_the_data_and_part_of_the_file(tmp_path):
+    assert matched(file_of(tmp_path, SAME), SAME[:3])[0] == ["dev-a.png", "dev-b.png", "dev-c.png"]
+    texts, settings = matched(file_of(tmp_path, SAME, keep=(0, 1, 3)), SAME)
+    assert texts == ["dev-a.png", "dev-b.png", None, "dev-d.png", None]
+    assert settings["predictions_unused"] == 0
+    # The file lacks one of two neighbours with the same question, and from there on its numbers are other ones.
+    rows = questions_of("dark", "sharp", "noisy", "sharp", "sharp", "bright", "sharp", "real")
+    texts = [None if n in (3, 4) else row["id"] for n, row in enumerate(rows)]
+    assert matched(file_of(tmp_path, [*rows[:3], *rows[4:]]), rows)[0] == texts
+
+
+def test_nothing_is_guessed_where_the_order_is_another(tmp_path):
+    backend = PredictionsFileBackend(file_of(tmp_path, SAME))
+    responses = list(backend.answer([ask(SAME[index]) for index in (3, 4, 1)]))
+    assert [response.text for response in responses] == ["dev-d.png", None, "dev-b.png"]
+    assert isinstance(responses[1].error, MissingPredictionError)
+    assert "row 2, 4, 5 has its question and options, but several items match" in str(responses[1].error)
+
+
+def test_another_split_is_not_taken_for_this_one(tmp_path):
+    """Of ten questions, four are asked of other images in the other split."""
+    asked = [question(f"dev-{n}.png", f"Is it like {n}?") for n in range(10)]
+    other = [question(f"test-{n}.png", f"Is it like {n}?") for n in (*range(4), *range(10, 16))]
+    path = file_of(tmp_path, other)
+    texts, settings = matched(path, asked)
+    assert texts == [None] * 10
+    assert settings["predictions_unused"] == 10
+    assert matched(path, asked[:8])[0] == [*(f"test-{n}.png" for n in range(4)), *[None] * 4], "4 of 8 are enough"
+    (response, *_) = PredictionsFileBackend(path).answer([ask(row) for row in asked])
+    assert "the file has the questions of only 4 of 10 items; is it for other data?" in str(response.error)
+    rows = [{"index": n, "question": "Sharp?", "prediction": "A"} for n in range(300, 310)]
+    path = write_tsv(tmp_path / "a.tsv", rows)
+    (response,) = PredictionsFileBackend(path).answer([Request("dev-7", ("Sharp?",), ())])
+    assert "or for any other item; ids in the file: '300', '301', '302', ..." in str(response.error)
+
+
+@pytest.mark.parametrize(
+    ("questions", "matched_by"),
+    [
+        # The longer of two questions is meant.
+        ({"dev-a.png": "Is it sharp?", "dev-b.png": "At the edges: Is it sharp?"}, {"question and options": 2}),
+        # The ids count from one and the file from zero, so that two neighbours of the same question seem to fit.
+        (
+            {f"dev-{n}": f"Is it {text}?" for n, text in enumerate(["sharp", "dark", "dark", "noisy"], 1)},
+            {"question and options": 2, "position": 2},
+        ),
+    ],
+)
+def test_similar_names_and_questions_are_told_apart(tmp_path, questions, matched_by):
+    rows = [question(*item) for item in questions.items()]
+    texts, settings = matched(file_of(tmp_path, rows), rows)
+    assert (texts, settings["matched_by"]) == (list(questions), matched_by)
+
+
+@pytest.mark.parametrize(
+    ("items", "ids", "texts", "unused"),
+    [
+        # Complete ids come first.
+        (["dev-a.png", "dev-b.png"], ["a.png", "dev-a.png"], ["dev-a.png", None], 1),
+        # Then items may be named by their image,
+        (["dev-a", "dev-b.png", "dev-c"], ["b.png", "dev-a", "test-c"], ["dev-a", "b.png", None], 1),
+        # unless two share its name,
+        (["x/a.png", "y/a.png", "y/b.png"], ["a.png", "b.png"], [None, None, "b.png"], 1),
+        # or it is a bare number.
+        (["dev-1", "dev-2"], ["1", "2"], [None, None], 2),
+    ],
+)
+def test_our_own_files_name_items_by_their_ids_or_images(tmp_path, items, ids, texts, unused):
+    path = write_jsonl(tmp_path / "own.jsonl", [{"id": id, "text": id} for id in ids])
+    answers, settings = matched(path, [question(id, "Is it sharp?") for id in items])
+    assert (answers, settings["predictions_unused"]) == (texts, unused)
+
+
+def test_blanks_and_unicode_forms_make_no_difference(tmp_path):
+    row = question("dev-a.png", "Is the caf\u00e9  sharp?", ("S\u00e9vere blur", "None"))
+    written = question("dev-a.png", "Is the cafe\u0301 sharp?\r\n", ("None", " Se\u0301vere  blur"))
+    backend = PredictionsFileBackend(file_of(tmp_path, [written]))
+    (response,) = backend.answer([ask(row)])
+    assert response.options == ("None", "S\u00e9vere blur")
+
+
+def test_image_names_are_names(tmp_path):
+    rows = [
+        vlmevalkit_row(row, 10 - index, row["id"]) | {"image_path": "" if index == 3 else f"images/{row['id'][4:]}"}
+        for index, row in enumerate(SAME)
+    ]
+    texts, settings = matched(write_tsv(tmp_path / "a.tsv", rows), SAME)
+    assert texts == [row["id"] for row in SAME]
+    assert settings["matched_by"] == {"names": 4, "question and options": 1}
+
+
+def released(reference, split):
+    rows = json.loads((reference / "llvisionqa" / f"llvisionqa_{split}.json").read_text("utf-8"))
+    return [question(f"{split}-{row['img_path']}", row["question"], tuple(row["candidates"])) for row in rows]
+
+
+@pytest.mark.parametrize(("first", "share", "at_least"), [(0, 1.0, 1495), (1, 1.0, 1495), (0, 0.67, 750)])
+def test_the_release_of_q_bench_is_matched_without_a_mistake(reference, tmp_path, first, share, at_least):
+    rows = released(reference, "dev")
+    keep = set(random.Random(1).sample(range(len(rows)), int(share * len(rows))))
+    texts, _ = matched(file_of(tmp_path, rows, first, keep), rows)
+    wrong = [(text, row["id"]) for text, row in zip(texts, rows, strict=True) if text not in (None, row["id"])]
+    assert wrong == []
+    assert sum(text is not None for text in texts) >= at_least
+
+
+def test_the_other_split_of_q_bench_is_not_taken_for_this_one(reference, tmp_path):
+    path = file_of(tmp_path, released(reference, "dev"))
+    assert set(matched(path, released(reference, "test"))[0]) == {None}
+
+
+def score(path, *arguments, task="q_bench/perception"):
+    """The one task's result, on the mini release."""
+    out = path.parent / "out"
+    invoke("score", task, "--mini", "--predictions", path, "--out", out, *arguments, code=0)
+    (task,) = read_results(out).tasks
+    return task
+
+
+def rows_with(rows, predict):
+    """VLMEvalKit's rows, the options of every other question in another order, in no order of index."""
+    turned = [index % 2 for index in range(len(rows))]
+    written = [
+        vlmevalkit_row(row, index, predict(row, turn), turn) | {"index": index}
+        for index, (row, turn) in enumerate(zip(rows, turned, strict=True))
+    ]
+    random.Random(0).shuffle(written)
+    return written
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_right_letters_in_every_layout_of_vlmevalkit(tmp_path, perception_rows, suffix):
+    path = WRITERS[suffix](tmp_path / f"some-model_Q-Bench1_VAL{suffix}", rows_with(perception_rows, right_letter))
+    task = score(path)
+    assert (task.model, task.scores["accuracy"], task.scores["n"]) == ("some-model_Q-Bench1_VAL", 1.0, 180)
+    assert task.left_out == []
+    model = task.settings["model"]
+    assert (model["format"], model["predictions"], model["predictions_unused"]) == ("vlmevalkit", 180, 0)
+    assert sum(model["matched_by"].values()) == 180
+
+
+def circular_rows(rows):
+    """A row for each pass of the release, in its options."""
+    return [
+        vlmevalkit_row({**row, "options": turn["options"]}, turn["index"], turn["answer"])
+        for row in rows
+        for turn in row["passes"]
+    ]
+
+
+def test_circular_eval_of_every_rotation_in_a_sheet(tmp_path, ability_rows):
+    rows = circular_rows(ability_rows)
+    # One wrong pass makes one of sixty questions wrong.
+    rows[-1]["prediction"] = "A" if rows[-1]["prediction"] != "A" else "B"
+    task = score(write_xlsx(tmp_path / "model_MMBench_DEV_EN.xlsx", rows[::-1]), task="mmbench/en")
+    assert (task.scores["n_questions"], task.scores["n_passes"]) == (60, len(rows))
+    assert (task.scores["circular_accuracy"], task.scores["vanilla_accuracy"]) == (pytest.approx(59 / 60), 1.0)
+    assert task.settings["model"]["matched_by"] == {"names": 60}
+
+
+def test_passes_without_an_answer_are_missing_ones(tmp_path, ability_rows):
+    rows = circular_rows(ability_rows)
+    rows[0]["prediction"] = "Failed to obtain answer via API."
+    del rows[-1]
+    path = write_xlsx(tmp_path / "model_MMBench_DEV_EN.xlsx", rows)
+    task = score(path, "--skip-bad", task="mmbench/en")
+    assert (task.scores["n_questions"], task.scores["dropped"], task.scores["n_passes"]) == (58, 2, len(rows) - 1)
+
+
+def test_scores_of_any_quality_measure(tmp_path):
+    folder = mini.release("kadis700k")
+    photographs = load_dataset("kadis700k", split="test", data_dir=folder, images="skip").to_list()
+    path = tmp_path / "niqe.csv"
+    path.write_text("image,score\n" + "".join(f"images/{row['id']},{-row['quality']}\n" for row in photographs))
+    arguments = ("--dataset", "kadis700k")
+    task = score(path, *arguments, "--lower-is-better", task="q_bench/assessment")
+    assert (task.scores["n"], task.scores["srcc"]) == (len(photographs), pytest.approx(1.0))
+    assert task.settings["model"]["lower_is_better"] is True
+    task = score(path, *arguments, task="q_bench/assessment")
+    assert (task.scores["srcc"], task.settings["model"]["lower_is_better"]) == (pytest.approx(-1.0), False)
+
+
+def test_lower_is_better_is_about_scores(tmp_path):
+    path = write_jsonl(tmp_path / "a.jsonl", [{"id": "a", "text": "A"}])
+    options = ("--mini", "--predictions", path, "--lower-is-better", "--out", tmp_path / "out")
+    done = invoke("score", "q_bench/perception", *options, code=2)
+    assert "lower_is_better=True needs scores" in done.output

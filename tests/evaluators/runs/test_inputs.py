@@ -1,0 +1,363 @@
+"""What is checked for all tasks before a model is loaded: here its weights are damaged, and no error is about them."""
+
+import json
+import shutil
+import tarfile
+from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from eyechart.datasets_scripts import by_hand, load_dataset, mini
+from eyechart.datasets_scripts.common.errors import MiniDataWarning, MissingFileError, UsageError
+from eyechart.datasets_scripts.loading import prepared_dataset
+from eyechart.evaluators import evaluator, tiny_vlm
+from eyechart.evaluators.evaluation.data import DataRequest
+from eyechart.evaluators.results.results_file import read_results
+from eyechart.evaluators.runs.screen import RunProgress
+from eyechart.evaluators.runs.task_runs import check_data, make_task_runs
+from eyechart.evaluators.tasks.q_bench import DATABASES
+from tests.evaluators.command_line import invoke
+from tests.evaluators.scripted_server import PATH, completion, json_response, refusal
+
+TASK = """\
+name: photos
+protocol: quality_assessment
+data: {path: photos.csv}
+columns: {image: file, quality: mos}
+prompt: '{image} Rate it.'
+prefill: It is
+word_pairs: [good/poor]
+"""
+
+
+@pytest.fixture
+def damaged(tmp_path):
+    """A model whose weights cannot be loaded."""
+    model = shutil.copytree(tiny_vlm.folder(), tmp_path / "damaged")
+    (model / "model.safetensors").write_bytes(b"damaged")
+    return model
+
+
+@pytest.fixture
+def refused(damaged, tmp_path):
+    """Runs a command with the damaged model; returns the error, of exit code `code`, which is not about the model."""
+
+    def run(*arguments, code):
+        done = invoke("run", *arguments, "--model", damaged, "--out", tmp_path / "out", code=code)
+        assert "damaged" not in done.output and not (tmp_path / "out").exists()
+        return done.output
+
+    return run
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A task file for one photograph."""
+    shutil.copy(next(mini.release("kadis700k").rglob("*.png")), tmp_path / "a.png")
+    (tmp_path / "photos.csv").write_text("file,mos\na.png,3\n")
+    path = tmp_path / "photos.yaml"
+    path.write_text(TASK)
+    return path
+
+
+def test_all_problems_with_the_data_of_all_tasks_are_said_at_once(refused, own, tmp_path):
+    (tmp_path / "kadis").mkdir()
+    (tmp_path / "kadis" / "mos.csv").write_text("image,score\na.png,1\n")
+    own.write_text(TASK.replace("quality: mos", "quality: mean"))
+    lines = refused("q_bench/assessment", own, "--data-dir", f"kadis700k={tmp_path / 'kadis'}", code=1).splitlines()
+    assert lines[0] == "eyechart: 2 problems with the data; nothing was run:"
+    assert lines[1].startswith(f"- q_bench/assessment on kadis700k: {tmp_path / 'kadis' / 'mos.csv'}")
+    assert "'mos'" in "".join(lines[1:-1])
+    assert lines[-1].startswith(f"- photos on photos: {tmp_path / 'photos.csv'}: missing column 'mean' (given in")
+
+
+def test_tasks_with_the_same_problem_share_a_line(refused, tmp_path):
+    shown = refused("mmbench/en", "mmbench/cc", "--data-dir", tmp_path / "none", code=1)
+    wrong = f"{tmp_path / 'none'}: data_dir is not an existing folder"
+    assert shown == f"eyechart: mmbench/en on mmbench, mmbench/cc on mmbench: {wrong}\n"
+
+
+def test_a_prompt_with_a_column_that_the_data_lack_is_refused(refused, own):
+    own.write_text(TASK.replace("Rate it", "Rate {scene}"))
+    assert "missing column 'scene'" in refused(own, code=2)
+
+
+def test_the_damaged_model_is_noticed_if_all_else_is_right(own, damaged, tmp_path):
+    done = invoke("run", own, "--model", damaged, "--out", tmp_path / "out", code=1)
+    assert f"model '{damaged}' cannot be loaded" in done.output
+    assert not (tmp_path / "out").exists(), "no empty folder looks like a run"
+
+
+def test_a_device_that_is_not_there_is_one_line(tmp_path):
+    import torch
+
+    device = f"cuda:{torch.cuda.device_count()}"
+    done = invoke("run", "q_bench/perception", "--limit", 1, "--device", device, "--out", tmp_path / "out", code=2)
+    assert done.stderr.count("\n") == 1 and not (tmp_path / "out").exists()
+    assert f"unknown device '{device}' on this machine" in done.stderr and "available: cpu" in done.stderr
+
+
+def test_of_several_models_all_are_looked_for_before_the_first_is_loaded(tmp_path):
+    models = ("--model", "eyechart/tiny-vlm", "--model", tmp_path / "no_model")
+    done = invoke("run", "q_bench/perception", "--mini", "--limit", 1, *models, "--out", tmp_path / "out", code=1)
+    assert done.output == f"eyechart: model folder '{tmp_path / 'no_model'}' does not exist.\n"
+
+
+def served(http, *names):
+    listed = {"object": "list", "data": [{"id": name, "object": "model"} for name in names]}
+    http.expect_request("/v1/models").respond_with_json(listed)
+    return ("q_bench/perception", "--mini", "--limit", "1", "--base-url", http.url_for("/v1"))
+
+
+def test_a_model_that_a_server_does_not_have_is_answered_with_what_it_serves(http, tmp_path):
+    # vLLM's answer, https://github.com/vllm-project/vllm/issues/13275
+    message = "The model `qwen` does not exist."
+    http.expect_request(PATH, method="POST").respond_with_handler(lambda request: refusal(404, message))
+    done = invoke("run", *served(http, "qwen-vl", "llava"), "--model", "qwen", "--out", tmp_path / "out", code=2)
+    assert not (tmp_path / "out").exists()
+    url = http.url_for("/v1")
+    assert done.output == (
+        f"eyechart: unknown model 'qwen' on {url}, which serves 2; did you mean 'qwen-vl'? Available: qwen-vl, llava\n"
+    )
+    assert [request.path for request, _ in http.log[-2:]] == ["/v1/models", PATH], "one short request confirms it"
+
+
+@pytest.mark.parametrize(("listed", "probes"), [("llava:latest", 1), ("llava", 0)])
+def test_a_model_runs_that_a_server_lists_or_takes_without_listing_it(http, tmp_path, listed, probes):
+    http.expect_request(PATH, method="POST").respond_with_handler(lambda request: json_response(completion("A")))
+    before = len(http.log)
+    invoke("run", *served(http, listed), "--model", "llava", "--no-store", "--out", tmp_path / "out", code=0)
+    assert [request.path for request, _ in http.log[before:]] == ["/v1/models", *[PATH] * (1 + probes)]
+
+
+def test_a_missing_key_is_one_line(http, tmp_path):
+    options = ("q_bench/perception", "--mini", "--limit", 1, "--model", "gpt-5", "--out", tmp_path / "out")
+    done = invoke("run", *options, "--base-url", "https://api.openai.com/v1")
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+    assert "https://api.openai.com/v1 needs an API key; set the environment variable OPENAI_API_KEY" in done.stderr
+    # OpenRouter's answer without a key.
+    for path in ("/v1/models", PATH):
+        http.expect_request(path).respond_with_handler(lambda request: refusal(401, "No auth credentials found"))
+    done = invoke("run", *options, "--base-url", http.url_for("/v1"))
+    assert (done.exit_code, done.stderr.count("\n")) == (1, 1)
+    assert "No auth credentials found" in done.stderr and "environment variable OPENAI_API_KEY" in done.stderr
+
+
+def test_a_server_that_is_not_there_is_an_error_unless_answers_are_stored(http, tmp_path):
+    http.expect_request(PATH, method="POST").respond_with_handler(lambda request: json_response(completion("A")))
+    options = [*served(http, "llava"), "--model", "llava"]
+    invoke("run", *options, "--out", tmp_path / "first", code=0)
+    options[options.index("--base-url") + 1] = "http://127.0.0.1:9/v1"
+    done = invoke("run", *options, "--no-store", "--out", tmp_path / "out", code=1)
+    assert "cannot reach a server at http://127.0.0.1:9/v1" in done.output
+    assert not (tmp_path / "out").exists()
+    done = invoke("run", *options, "--out", tmp_path / "out")
+    assert "warning: cannot reach a server at http://127.0.0.1:9/v1" in done.output
+    assert "Only stored answers can be used." in done.output
+
+
+def test_a_full_disk_is_noticed_first(disk, tmp_path):
+    with (disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
+        while filler.write(bytes(4096)):
+            pass
+    done = invoke("run", "q_bench/perception", "--limit", 1, "--out", disk / "out", code=1)
+    assert "the results folder" in done.output and "free disk space" in done.output
+    assert "loading" not in done.output
+
+
+def test_a_download_that_does_not_fit_is_not_begun(disk, refused, monkeypatch):
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", disk / "cache")
+    shown = refused("q_bench/perception", "q_bench/perception_pairs", "q_bench/description", code=1)
+    assert "the download of llvisionqa, lldescribe needs about 4.8 GB of disk space" in shown
+    assert f"{disk / 'cache'} has 0.0 GB" in shown
+
+
+ROWS = 5
+
+
+@pytest.fixture
+def official(hub, monkeypatch, tmp_path):
+    """LLVisionQA's repository with two JSON files and an archive of images; returns what the Hub holds."""
+    release = mini.release("llvisionqa")
+    files = {}
+    with BytesIO() as packed:
+        with tarfile.open(fileobj=packed, mode="w") as archive:
+            for split in ("dev", "test"):
+                name = f"llvisionqa_{split}.json"
+                rows = json.loads((release / name).read_text(encoding="utf-8"))[:ROWS]
+                files[name] = json.dumps(rows).encode()
+                for row in rows:
+                    archive.add(next(release.rglob(row["img_path"])), f"images_llvisionqa/{row['img_path']}")
+        files["images_llvisionqa.tar"] = packed.getvalue()
+    hub.make("teowu/LLVisionQA-QBench", files)
+    monkeypatch.setattr("datasets.config.HF_ENDPOINT", hub.address)
+    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    return hub.repos["teowu/LLVisionQA-QBench"]["files"]
+
+
+def score(tmp_path, split="dev"):
+    answers = tmp_path / "answers.jsonl"
+    ids = [f"{split}-mini_{split}_{number:04d}.png" for number in range(ROWS)]
+    answers.write_text("".join(json.dumps({"id": one, "text": "A"}) + "\n" for one in ids))
+    command = ("score", "q_bench/perception", "--split", split, "--predictions", answers, "--out", tmp_path / "out")
+    return invoke(*command, code=0).output
+
+
+def test_it_is_downloaded_and_told_how_much_of_the_official_data_a_score_is_of(official, monkeypatch, tmp_path):
+    steps = []
+    monkeypatch.setattr(RunProgress, "describe", lambda progress, step: steps.append(step))
+    shown = score(tmp_path)
+    assert steps == ["loading llvisionqa"]
+    assert "on llvisionqa (dev), 5 of 1,495 official items" in shown
+    assert ", mini)" not in shown and "synthetic" not in shown
+    (task,) = read_results(tmp_path / "out").tasks
+    told = {"source": "official release", "config": None, "options": {}, "rows": ROWS, "is_mini": False}
+    revision = task.settings["data"].pop("revision")
+    assert (tmp_path / "hub" / "datasets--teowu--LLVisionQA-QBench" / "snapshots" / revision).is_dir()
+    assert task.settings["data"] == told
+    # Answers made elsewhere are scored without images, so that the report has none to show; it downloads nothing.
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "is no longer in the cache" in page
+
+
+def test_answers_to_its_private_questions_can_be_submitted(official, tmp_path):
+    assert "llvisionqa (test), 5 of 1,495 official items" in score(tmp_path, "test")
+    done = invoke("submit", tmp_path / "out", "--out", tmp_path / "files", code=0)
+    assert f"q_bench/perception on llvisionqa (test): {ROWS} answers in " in done.output
+
+
+def test_in_python_the_name_of_a_data_set_is_its_release_and_mini_is_not(official):
+    task = evaluator("q_bench/perception")
+    for data in (None, "llvisionqa"):
+        scores = task.compute(lambda messages: "A", data)
+        assert scores["n"] == ROWS and scores["is_mini"] is False
+    with pytest.warns(MiniDataWarning, match="Synthetic demo data .*llvisionqa"):
+        scores = task.compute(lambda messages: "A", "mini")
+    assert scores["n"] == 180 and scores["is_mini"] is True
+
+
+def test_once_downloaded_it_is_there_without_the_hub(official):
+    with pytest.raises(MissingFileError, match=r"'llvisionqa' \(dev\) is no longer in the cache"):
+        prepared_dataset("llvisionqa", split="dev")
+    whole = load_dataset("llvisionqa", split="dev", skip_bad=True)
+    assert whole[0]["images"][0].size
+    official.clear()
+    assert load_dataset("llvisionqa", split="dev", skip_bad=True)["id"][:] == whole["id"][:]
+    # Whatever was left out, as a report does not know that.
+    assert prepared_dataset("llvisionqa", split="dev")["id"][:] == whole["id"][:]
+
+
+@pytest.mark.parametrize(
+    ("given", "shown", "source", "rows"),
+    [
+        ([], "the official release", "the official release, downloaded from the", f"{ROWS} ({ROWS} of 1,495 official"),
+        (["--mini"], "synthetic demo data", "eyechart's synthetic demo data", "180\n"),
+        (["--data-dir", "release"], "release", "a local copy of the release.", "180 (180 of 1,495 official"),
+    ],
+)
+def test_an_export_says_what_it_is_of(official, tmp_path, monkeypatch, given, shown, source, rows):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(mini.release("llvisionqa"), "release")
+    done = invoke("export", "llvisionqa", *given, "--out", "out", code=0)
+    assert f"Exported {shown} to {tmp_path / 'out'}\n" in done.output
+    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert f"The source is {source}" in card and f"- `dev`: {rows}" in card.replace(" rows", "")
+
+
+NAMED = ("--model", "acme/vlm")
+SERVER = ("--base-url", "http://127.0.0.1:9/v1", "--model", "m")
+BY_HAND = ("spaq", "live_fb", "live_itw", "cgiqa6k", "agiqa3k")
+
+
+def run(*arguments, code=2):
+    return invoke(*arguments, code=code).output
+
+
+@pytest.mark.parametrize("model", [NAMED, SERVER], ids=lambda given: given[0])
+def test_all_that_has_to_be_got_by_hand_is_named_at_once_before_anything_runs(tmp_path, model):
+    shown = run("run", "q_bench/assessment", *model, "--out", tmp_path / "out")
+    assert f"5 datasets cannot be downloaded, and --data-dir does not name the folder: {', '.join(BY_HAND)}\n" in shown
+    for name in BY_HAND:
+        how = by_hand(name)
+        assert "https://" in how and "data_dir" in how
+        assert f"\n- {name} (for q_bench/assessment): {how}\n" in shown
+    assert "--data-dir spaq=PATH. The task then runs only on datasets with a named folder.\n" in shown
+    assert "To run only on the other datasets: --dataset koniq10k --dataset kadid10k\n" in shown
+    assert "use --mini: it runs on synthetic demo data" in shown
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_data_set_of_several_tasks_is_named_once(tmp_path):
+    shown = run("run", "aes_bench", *NAMED, "--out", tmp_path / "out")
+    assert "1 dataset cannot be downloaded, and --data-dir does not name the folder: aesbench\n" in shown
+    assert shown.count("EAPD_release.zip") == 1 and "To run only on the other" not in shown
+    shown = run("run", "q_bench/assessment", "--dataset", "spaq", "--dataset", "live_fb", *NAMED)
+    assert "2 datasets cannot be downloaded, and --data-dir does not name the folder: spaq, live_fb\n" in shown
+
+
+def test_what_is_chosen_can_be_had():
+    check_data(make_task_runs(["q_bench/assessment"], datasets=["koniq10k", "kadid10k"]))
+    check_data(make_task_runs(["q_bench/assessment"], data_dirs=[f"{name}=x" for name in DATABASES]))
+    check_data(make_task_runs(["q_bench/assessment"], data_dirs=["spaq=x"]))
+    check_data(make_task_runs([], DataRequest(is_mini=True)))
+    in_repository = {"databases": ["kadis700k", "SQAD", "mixed"]}
+    check_data(make_task_runs(["two_afc/coarse"], DataRequest(options=in_repository)))
+    for options in ({}, {"databases": ["kadis700k", "CSIQ"]}):
+        with pytest.raises(UsageError, match=r"two_afc \(for two_afc/coarse\): To get the label files"):
+            check_data(make_task_runs(["two_afc/coarse"], DataRequest(options=options)))
+    # What pairs are drawn from may be downloaded.
+    check_data(make_task_runs(["two_afc/coarse"], DataRequest(options={"source": "koniq10k"})))
+    with pytest.raises(UsageError, match="To get SPAQ"):
+        check_data(make_task_runs(["two_afc/coarse"], DataRequest(options={"source": "spaq"})))
+    # Precomputed predictions need the pairs alone, which the label files give.
+    check_data(make_task_runs(["two_afc/fine_mos"], DataRequest(images="skip")))
+
+
+def test_several_data_sets_may_be_named():
+    task_runs = make_task_runs(["q_bench/assessment"], DataRequest(is_mini=True), datasets=["koniq10k", "kadis700k"])
+    assert [(one.dataset, one.data.is_mini) for one in task_runs] == [("koniq10k", True), ("kadis700k", True)]
+    task_runs = make_task_runs([], datasets=["llvisionqa", "koniq10k"])
+    chosen = {task_run.task.name: task_run.dataset for task_run in task_runs}
+    assert chosen == {"q_bench/perception": "llvisionqa", "q_bench/assessment": "koniq10k"}
+
+
+def test_a_folder_is_never_taken_for_synthetic_data():
+    names = ["q_bench/assessment", "q_bench/perception"]
+    task_runs = make_task_runs(names, DataRequest(is_mini=True), data_dirs=["koniq10k=x"])
+    data = [(task_run.dataset, task_run.data.data_dir, task_run.data.is_mini) for task_run in task_runs]
+    assert data == [("koniq10k", "x", False), ("llvisionqa", None, True)]
+
+
+@pytest.mark.parametrize("command", [("run", *NAMED), ("run",), ("score", "--predictions", "answers.jsonl")], ids=str)
+def test_synthetic_data_and_a_folder_for_the_same_are_refused(command, tmp_path):
+    name, *more = command
+    shown = run(name, "q_bench/perception", *more, "--mini", "--data-dir", tmp_path)
+    assert "--mini has no effect on llvisionqa" in shown
+
+
+def test_own_data_are_looked_for_before_a_model_is_loaded(tmp_path):
+    shutil.copy(Path(__file__).parents[3] / "docs/examples/pairs.yaml", tmp_path)
+    shown = run("run", tmp_path / "pairs.yaml", *NAMED, "--out", tmp_path / "out", code=1)
+    assert "my_pairs.jsonl: the file does not exist" in shown and not (tmp_path / "out").exists()
+    shown = run("run", tmp_path / "pairs.yaml", "--mini")
+    assert "--mini has no effect on my_pairs" in shown
+
+
+def test_what_can_be_downloaded_and_cannot_be_reached_fails_with_what_to_get(tmp_path):
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text('{"id": "dev-1.jpg", "text": "A"}\n')
+    shown = run("score", "q_bench/perception", "--predictions", answers, "--out", tmp_path / "out", code=1)
+    assert "Download these files from https://huggingface.co/datasets/teowu/LLVisionQA-QBench" in shown
+    assert "images_llvisionqa.tar, llvisionqa_dev.json, llvisionqa_test.json" in shown and "data_dir" in shown
+    (failed,) = read_results(tmp_path / "out").failed
+    assert "cannot be downloaded (OfflineModeIsEnabled" in failed.error
+
+
+def test_scored_answers_are_compared_with_the_real_data_too(tmp_path):
+    (tmp_path / "answers.csv").write_text("image,score\na.jpg,1\n")
+    shown = run("score", "q_bench/assessment", "--predictions", tmp_path / "answers.csv", "--out", tmp_path / "out")
+    assert "5 datasets cannot be downloaded" in shown
