@@ -22,7 +22,6 @@ its pairs are left out too, and all other pairs stay the same.
 """
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -39,27 +38,21 @@ from eyechart.datasets_scripts.common.files.readers import Row, number_field, te
 from eyechart.datasets_scripts.common.fingerprint import folder_fingerprint
 from eyechart.datasets_scripts.common.instructions import numbered_steps
 from eyechart.datasets_scripts.common.left_out import LeftOut
-from eyechart.datasets_scripts.common.pairs.columns import Pool, pair_features, pair_rows
-from eyechart.datasets_scripts.common.pairs.drawn_pools import SCALES, draw_coarse, draw_contents, draw_intervals
-from eyechart.datasets_scripts.common.pairs.label_pools import (
-    BITRATES,
-    MIXED,
-    MIXED_POOL,
-    SEATS,
-    read_label_rows,
-    seated_pools,
-)
-from eyechart.datasets_scripts.common.pairs.pairing import (
-    PAIRINGS,
-    ROUNDS,
+from eyechart.datasets_scripts.common.pairs.columns import BITRATES, MIXED, MIXED_POOL, pair_features
+from eyechart.datasets_scripts.common.pairs.pools import (
+    SEAT,
+    Pools,
+    draw_coarse,
+    draw_intervals,
+    draw_references,
     draw_rounds,
-    pools_of_levels,
-    pools_of_types,
+    label_pools,
+    pair_rows,
+    read_label_file,
 )
 from eyechart.datasets_scripts.common.paths import first_file, release_folder
-from eyechart.datasets_scripts.csiq.csiq import WORST as CSIQ_WORST
-from eyechart.datasets_scripts.loading import load_builder
-from eyechart.datasets_scripts.mm21.mm21 import Mm21, official_lists
+from eyechart.datasets_scripts.loading import load_builder, load_dataset
+from eyechart.datasets_scripts.official import ROUNDS
 
 LABEL_FILES = MappingProxyType(
     {
@@ -70,13 +63,14 @@ LABEL_FILES = MappingProxyType(
     }
 )
 """The released label file of each configuration."""
-DATABASES: Mapping[str, float | None] = MappingProxyType(
-    dict.fromkeys(("kadid10k", "koniq10k", "MM21", "CSIQ", "LIVEC", "spaq", "kadis700k", "SQAD")) | {"CSIQ": CSIQ_WORST}
-)
-"""Image folders in the label files, with the worst score if lower is better on the database's scale."""
+DATABASES = ("kadid10k", "koniq10k", BITRATES, "CSIQ", "LIVEC", "spaq", *MIXED)
+"""Image folders in the label files."""
+PAIRINGS = ("random", "released")
+"""Values of the setting `pairing`."""
 MM21_SCORES = ("auto", "mos", "released")
 """Values of the setting `mm21_scores`."""
-_RULES = {"fine_levels": pools_of_levels, "fine_types": pools_of_types}
+_LISTS = ("train.csv", "exp1/train.csv", "train_files/exp1/train.csv")
+"""Where the first of LICQA's lists may be."""
 _SCORE_SUFFIXES = (".csv", ".json", ".mat", ".txt", ".xlsx")
 _REPOSITORY = "https://github.com/h4nwei/2AFC-LMMs"
 _COMMIT = "358e0d331bd608d12b5f8b73585333470003afff"
@@ -121,7 +115,7 @@ class TwoAfcConfig(BenchmarkConfig):
     seed: int = 0
     """Seed of "random" pairing and of sampling from `source`."""
     databases: tuple[str, ...] = ()
-    """Databases of the label file to load, by the names of their folders; also "mixed". All by default."""
+    """Pools of the label file to load: in `coarse`, databases by the names of their folders, and "mixed"."""
     mm21_scores: str = "auto"
     """One of `MM21_SCORES`: "mos" from LICQA's lists; "released" is the bitrate; "auto" is "mos" if the lists are
     found, else "released"."""
@@ -132,28 +126,18 @@ class TwoAfcConfig(BenchmarkConfig):
     source_config: str | None = None
     """Configuration of `source`; its first one by default."""
     sample: int | None = None
-    """Sample size with `source`: images of `coarse` (default: one per reference, or 160), contents of `fine_levels` and
-    `fine_types` (default: 4), images per interval of `fine_mos` (default: 25)."""
-    balance: bool = True
-    """Whether to balance a coarse sample in spatial information and colourfulness, which decodes images."""
-    scale: tuple[float, float] | None = None
-    """Lowest and highest quality on the scale of `source`, for `fine_mos`; that of `SCALES` by default."""
+    """Sample size with `source`: images of `coarse` (default: one per reference, or 160), references of `fine_levels`
+    and `fine_types` (default: 4), images per interval of `fine_mos` (default: 25)."""
 
     def create_config_id(self, config_kwargs: dict[str, Any], custom_features: Any = None) -> str:
         """Include the lists of MM21 in the cache folder's name, if `mm21_dir` is set."""
-        lists = (
-            {}
-            if self.mm21_dir is None
-            else {"mm21 lists": folder_fingerprint(release_folder(self.mm21_dir, "mm21_dir"))}
-        )
-        return super().create_config_id(config_kwargs | lists, custom_features)
+        if self.mm21_dir is not None:
+            lists = folder_fingerprint(release_folder(self.mm21_dir, "mm21_dir"))
+            config_kwargs = config_kwargs | {"mm21 lists": lists}
+        return super().create_config_id(config_kwargs, custom_features)
 
     def check(self) -> None:
-        """Check all values.
-
-        Raises:
-            UsageError: A value is not allowed, or has no effect in combination with the others.
-        """
+        """Raise `UsageError` if a value is not allowed, or has no effect in combination with the others."""
         for name, allowed in (("pairing", PAIRINGS), ("mm21_scores", MM21_SCORES)):
             if getattr(self, name) not in allowed:
                 raise unknown_name("value", getattr(self, name), allowed, f"of {name}")
@@ -163,13 +147,10 @@ class TwoAfcConfig(BenchmarkConfig):
                 raise UsageError(f"{name} is {value!r}; expected a whole number of at least {least}")
         if isinstance(self.databases, str):
             raise UsageError(f"databases is {self.databases!r}; expected a list of names")
-        if self.scale is not None and not _is_scale(self.scale):
-            raise UsageError(f"scale is {self.scale!r}; expected two numbers, the lowest and the highest quality")
         quality = [name for name, dataset in DATASETS.items() if dataset.kind == "quality"]
         if self.source is not None and self.source not in quality:
             raise unknown_name("quality dataset", self.source, quality, "for source")
-        only_with = ("databases", "mm21_dir") if self.source else ("source_config", "sample", "scale")
-        for name in only_with:
+        for name in ("databases", "mm21_dir") if self.source else ("source_config", "sample"):
             if getattr(self, name):
                 raise UsageError(f"{name} has no effect {'with' if self.source else 'without'} source")
 
@@ -226,63 +207,53 @@ class TwoAfc(BenchmarkBuilder):
         if self.config.images == "skip":
             return Annotation("test", (self._fetch(dl_manager, _LABELS + name, _HOW_TO_GET),), ())
         if self.by_hand():
-            reason = f"dataset {self.name!r} needs data_dir: it cannot be downloaded automatically\n{self.by_hand()}"
+            reason = f"dataset {self.name!r} needs data_dir: it cannot be downloaded automatically\n{_HOW_TO_GET}"
             raise MissingFileError(reason)
         if dl_manager.is_streaming:
-            raise UsageError(
-                f"streaming needs data_dir: the images are in an archive, which must be unpacked\n{_HOW_TO_GET}"
-            )
+            raise UsageError(f"streaming needs data_dir: the images are in an archive\n{_HOW_TO_GET}")
         archive = self._fetch(dl_manager, _ARCHIVE, _HOW_TO_GET)
         folder = os.path.join(self._unpack(archive), f"2AFC-LMMs-{_COMMIT}", "data")
         return Annotation("test", (os.path.join(folder, name),), (folder,))
 
     def _read(self, path: str) -> list[Row]:
-        return read_label_rows(path, self.config.databases)
+        return read_label_file(path, self.config.databases)
 
     def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any]:
         name = text_field(raw, "img_path", path=path, number=number)
-        database = name.partition("/")[0]
+        database, _, image = name.partition("/")
         if database not in DATABASES:
             reason = f"img_path {name!r} must begin with the folder of a database: {', '.join(DATABASES)}"
             raise BadAnnotationError(reason, path=path, row=number)
         score = number_field(raw, "gt_score", path=path, number=number)
-        worst = DATABASES[database]
-        quality = score if worst is None else worst - score
+        # CSIQ has DMOS, 0 for the best and 1 for the worst image.
+        quality = 1 - score if database == "CSIQ" else score
         if database == BITRATES and self._mm21 is not None:
-            image = name.partition("/")[2]
             if image not in self._mm21:
                 raise BadAnnotationError(f"no score of {image!r} in LICQA's lists", path=path, row=number)
             quality = self._mm21[image]
-        facts = {"database": database, SEATS: raw[SEATS]}
-        return {"id": name, "images": [name], "quality": quality, "released_score": score, **facts}
+        scores = {"quality": quality, "released_score": score}
+        return {"id": name, "images": [name], **scores, "database": database, SEAT: raw[SEAT]}
 
     def _parse(self, annotation: Annotation, left_out: LeftOut) -> list[dict[str, Any]]:
         if self.config.source is None:
-            pools = seated_pools(super()._parse(annotation, left_out))
+            pools = label_pools(super()._parse(annotation, left_out), self.config.databases)
         else:
-            pools = self._drawn_pools(self._source._parse(annotation, left_out), left_out)
-        return [row for pool in pools for row in pair_rows(pool, self._rounds(pool))]
+            pools = self._drawn_pools(self._source._parse(annotation, left_out))
+        rows = []
+        for name, images in pools.items():
+            # Every pool has its own generator, so that its rounds do not depend on which other pools are loaded.
+            rng = np.random.default_rng([self.config.seed, *name.encode()])
+            rows += pair_rows(name, images, draw_rounds(len(images), self.config.rounds, self.config.pairing, rng))
+        return rows
 
-    def _rounds(self, pool: Pool) -> list[list[tuple[int, int]]]:
-        # Every pool has its own generator, so that its rounds do not depend on which other pools are loaded.
-        rng = np.random.default_rng([self.config.seed, *pool.name.encode()])
-        return draw_rounds(len(pool.images), self.config.rounds, self.config.pairing, rng)
-
-    def _drawn_pools(self, rows: list[dict[str, Any]], left_out: LeftOut) -> list[Pool]:
-        config, rng = self.config, np.random.default_rng([self.config.seed, *b"sample"])
-        if config.name == "coarse":
-            if config.balance and config.images == "skip":
-                raise UsageError("a balanced sample needs the images; set balance=False or images='load'")
-            report = (lambda error: left_out.bad(error, "test")) if config.balance else None
-            drawn = {config.source: draw_coarse(rows, config.sample, rng, report)}
-        elif config.name == "fine_mos":
-            drawn = draw_intervals(rows, config.sample, rng, config.scale or SCALES[config.source])
-        else:
-            drawn = draw_contents(rows, config.sample, rng, _RULES[config.name])
-        if not drawn:
-            reason = f"source={config.source!r}: no two images can be paired by the rule of config {config.name!r}"
-            raise UsageError(reason)
-        return [Pool(name, config.source, [_half_of_pair(row) for row in part]) for name, part in drawn.items()]
+    def _drawn_pools(self, rows: list[dict[str, Any]]) -> Pools:
+        source, size, name = str(self.config.source), self.config.sample, self.config.name
+        rng = np.random.default_rng([self.config.seed, *b"sample"])
+        for row in rows:
+            row |= {"images": [] if row["image"] is None else [row["image"]], "database": source}
+        if name == "coarse":
+            return {source: draw_coarse(rows, size, rng)}
+        return draw_intervals(rows, source, size, rng) if name == "fine_mos" else draw_references(rows, name, size, rng)
 
     @property
     def _release(self) -> str | None:
@@ -303,44 +274,16 @@ class TwoAfc(BenchmarkBuilder):
     @cached_property
     def _mm21(self) -> dict[str, float] | None:
         """Opinion scores of MM21 by image name; None to use the released values."""
+        release, folder = self._release, self.config.mm21_dir
         if self.config.mm21_scores == "released":
             return None
-        folder = self.config.mm21_dir or self._mm21_folder()
+        if folder is None and release is not None:
+            places = (os.path.join(release, BITRATES), release)
+            folder = next((place for place in places if first_file(place, _LISTS)), None)
         if folder is None:
             if self.config.mm21_scores == "auto":
                 return None
             reason = f"mm21_scores='mos' needs LICQA's lists of opinion scores\n{_HOW_TO_GET_MM21}"
-            raise MissingFileError(reason, path=self._release)
-        try:
-            builder = load_builder("mm21", data_dir=folder, images="skip", cache_dir=self._cache_dir_root)
-            (annotation,) = builder._annotations(datasets.DownloadManager())
-        except MissingFileError as error:
-            # Without the steps to get MM21's images, which are not needed here.
-            reason = error.reason.partition("\n")[0]
-            raise MissingFileError(f"{reason}\n{_HOW_TO_GET_MM21}", path=error.path) from error
-        rows = builder._parse(annotation, LeftOut(skip_missing=False, skip_bad=False, log=False))
-        return {row["id"]: row["quality"] for row in rows}
-
-    def _mm21_folder(self) -> str | None:
-        """The folder inside the release with LICQA's lists."""
-        if self._release is None:
-            return None
-        own = os.path.join(self._release, BITRATES)
-        if first_file(own, Mm21.SCORE_FILES):
-            return own
-        if official_lists(own):
-            return own
-        try:
-            return self._release if official_lists(self._release) else None
-        except MissingFileError:
-            # A test.csv outside MM21's folder may be unrelated.
-            return None
-
-
-def _is_scale(value: Any) -> bool:
-    return isinstance(value, list | tuple) and len(value) == 2 and all(type(end) in (int, float) for end in value)
-
-
-def _half_of_pair(row: dict[str, Any]) -> dict[str, Any]:
-    images = [] if row["image"] is None else [row["image"]]
-    return {"id": row["id"], "images": images, "quality": row["quality"], "released_score": row["released_score"]}
+            raise MissingFileError(reason, path=release)
+        scores = load_dataset("mm21", split="test", data_dir=folder, images="skip", streaming=True)
+        return {row["id"]: row["quality"] for row in scores}

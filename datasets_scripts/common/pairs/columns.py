@@ -1,16 +1,22 @@
-"""The columns of pairs: their features, and rows of pairs from pools of images."""
+"""The columns of pairs, and the databases in 2AFC's label files on which the scores of pairs depend."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import datasets
 
+MIXED = ("kadis700k", "SQAD")
+"""Databases whose images were rated in one experiment, so that their scores are comparable."""
+MIXED_POOL = "mixed"
+"""The pool of all images of `MIXED` (Table II), which the label file does not list."""
+BITRATES = "MM21"
+"""The database for which the label file has bitrates instead of opinion scores."""
+
 
 def pair_features() -> "datasets.Features":
     """Return the features of the pairs kind."""
-    # Imported here: protocols need this file's pools, and `eyechart tasks` must not wait for datasets.
+    # Imported here: protocols need the names above, and `eyechart tasks` must not wait for datasets.
     import datasets
 
     text, number = datasets.Value("string"), datasets.Value("float64")
@@ -31,53 +37,6 @@ def pair_features() -> "datasets.Features":
     )
 
 
-@dataclass(frozen=True)
-class Pool:
-    """Images that are paired with each other and ranked together."""
-
-    name: str
-    """Unique within a dataset."""
-    database: str
-    """The database of the images."""
-    images: Sequence[Mapping[str, Any] | None]
-    """`id`, `images` (a list of one, empty if images are skipped), `quality` and `released_score` of each image; None
-    for an image that was left out, which keeps its position so that the other pairs do not change."""
-
-
-def pair_rows(pool: Pool, rounds: Sequence[Sequence[tuple[int, int]]]) -> list[dict[str, Any]]:
-    """Return one row per pair, with an id of the form `<pool>-<round>-<position in the round>`.
-
-    Args:
-        pool: The images.
-        rounds: Pairs of positions in the pool, by round.
-
-    Returns:
-        Rows in order of the rounds, without the pairs that contain a left-out image.
-
-    Examples:
-        >>> images = [{"id": name, "images": [], "quality": 1, "released_score": 1} for name in "ab"]
-        >>> [row["id"] for row in pair_rows(Pool("sea", "csiq", [*images, None]), [[(1, 0)], [(0, 2)], [(0, 1)]])]
-        ['sea-00-000', 'sea-02-000']
-    """
-    rows = []
-    for number, pairs in enumerate(rounds):
-        for place, (one, other) in enumerate(pairs):
-            first, second = pool.images[one], pool.images[other]
-            if first is None or second is None:
-                continue
-            rows.append(
-                {
-                    "id": f"{pool.name}-{number:02d}-{place:03d}",
-                    "images": [*first["images"], *second["images"]],
-                    "first_id": first["id"],
-                    "second_id": second["id"],
-                    "first_quality": first["quality"],
-                    "second_quality": second["quality"],
-                    "first_released_score": first["released_score"],
-                    "second_released_score": second["released_score"],
-                    "database": pool.database,
-                    "pool": pool.name,
-                    "round": number,
-                }
-            )
-    return rows
+def has_bitrates(pair: Mapping[str, Any]) -> bool:
+    """Whether the qualities of a pair (a row) of `BITRATES` are the released values."""
+    return all(pair.get(f"{side}_quality") == pair.get(f"{side}_released_score") for side in ("first", "second"))

@@ -13,9 +13,6 @@ import pytest
 
 from eyechart.datasets_scripts import DATASETS, left_out, load_dataset, mini
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, MissingImagesError, UsageError
-from eyechart.datasets_scripts.common.pairs.drawn_pools import SCALES
-from eyechart.datasets_scripts.common.pairs.pairing import released_matching
-from eyechart.datasets_scripts.common.pairs.sampling import quality_levels
 from eyechart.datasets_scripts.two_afc import two_afc as script
 
 Write = Callable[..., Path]
@@ -97,7 +94,7 @@ def test_a_row_of_each_kind_of_score(two_afc: Write) -> None:
     assert part["id"][:3] == ["kadid10k-00-000", "kadid10k-00-001", "CSIQ-00-000"]
     row = part[2]
     # Three images: NumPy's legacy shuffle of round 0 gives 0 1 2.
-    first, second = released_matching(3, 0)[0]
+    first, second = 0, 1
     assert [image.size for image in row.pop("images")] == [(10, 8), (10, 8)]
     assert row == {
         "id": "CSIQ-00-000",
@@ -169,18 +166,13 @@ def test_a_missing_image_leaves_out_its_pairs_and_no_other(two_afc: Write, pairi
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"gt_score": "good"}, r"field 'gt_score' must be a number, found 'good'"),
-        ({"gt_score": None}, r"field 'gt_score' must be a number, found None"),
-        ({"img_path": 7}, r"field 'img_path' must be text, found 7"),
+        ({"gt_score": "good"}, r"field 'gt_score' .* 'good'"),
         ({"img_path": "CSIQ/../../1.png"}, r"points outside the image folder"),
-        (
-            {"img_path": "TID2013/1.png"},
-            r"'TID2013/1\.png' must begin with the folder of a database: kadid10k, koniq10k",
-        ),
+        ({"img_path": "TID2013/1.png"}, r"'TID2013/1\.png' .* a database: kadid10k, koniq10k"),
         ({"img_path": "CSIQ/0.png"}, r"duplicate id 'CSIQ/0\.png'"),
     ],
 )
-def test_bad_rows(two_afc: Write, change: dict[str, Any], reason: str) -> None:
+def test_bad_rows_are_named_or_left_out(two_afc: Write, change: dict[str, Any], reason: str) -> None:
     folder = two_afc(LABELS | {"CSIQ": [LABELS["CSIQ"][0], LABELS["CSIQ"][1] | change, LABELS["CSIQ"][2]]})
     # Rows count through all pools.
     with pytest.raises(BadAnnotationError, match=rf"Coarse_grained_mixed\.json, row 6: .*{reason}"):
@@ -193,15 +185,13 @@ def test_bad_rows(two_afc: Write, change: dict[str, Any], reason: str) -> None:
 @pytest.mark.parametrize(
     ("labels", "reason"),
     [
-        ([], "expected a JSON object, found a list"),
-        ({}, "no row of split 'test' can be loaded"),
-        ('{"SQAD": [], "SQAD": []}', "the key 'SQAD' appears twice"),
-        ({"SQAD": {"img_path": "SQAD/1.png"}}, "pool 'SQAD' must be a list of at least two images"),
+        ([], "found a list"),
+        ({}, "no row of split 'test'"),
         ({"SQAD": [label("SQAD/1.png")]}, "pool 'SQAD' must be a list of at least two images"),
-        ({"SQAD": ["SQAD/1.png", "SQAD/2.png"]}, r"row 1: expected a JSON object, found 'SQAD/1\.png'"),
+        ({"SQAD": ["SQAD/1.png", "SQAD/2.png"]}, r"row 1: .* found 'SQAD/1\.png'"),
     ],
 )
-def test_bad_label_files(two_afc: Write, labels: Any, reason: str) -> None:
+def test_bad_label_files_are_named(two_afc: Write, labels: Any, reason: str) -> None:
     with pytest.raises(BadAnnotationError, match=rf"Coarse_grained_mixed\.json.*{reason}"):
         load(two_afc(labels))
 
@@ -209,40 +199,24 @@ def test_bad_label_files(two_afc: Write, labels: Any, reason: str) -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"pairing": "releesed"}, "unknown value 'releesed' of pairing; did you mean 'released'"),
-        ({"mm21_scores": "dmos"}, "unknown value 'dmos' of mm21_scores; did you mean 'mos'"),
-        ({"rounds": 0}, "rounds is 0; expected a whole number of at least 1"),
-        ({"rounds": True}, "rounds is True; expected a whole number of at least 1"),
-        ({"seed": -1}, "seed is -1; expected a whole number of at least 0"),
-        ({"databases": "SQAD"}, "databases is 'SQAD'; expected a list of names"),
-        ({"databases": ["sqad"]}, r"unknown database 'sqad' in .*mixed\.json; did you mean 'SQAD'"),
+        ({"pairing": "releesed"}, "'releesed' of pairing; did you mean 'released'"),
+        ({"mm21_scores": "dmos"}, "'dmos' of mm21_scores; did you mean 'mos'"),
+        ({"rounds": True}, "rounds is True"),
+        ({"seed": -1}, "seed is -1"),
+        ({"databases": "SQAD"}, "databases is 'SQAD'; expected a list"),
+        ({"databases": ["sqad"]}, r"database 'sqad' in .*mixed\.json; did you mean 'SQAD'"),
         ({"sample": 4}, "sample has no effect without source"),
-        ({"scale": (1, 5)}, "scale has no effect without source"),
-        (
-            {"scale": (1, 2, 3), "source": "spaq"},
-            r"scale is \(1, 2, 3\); expected two numbers, the lowest and the highest",
-        ),
-        ({"scale": "15", "source": "spaq"}, "scale is '15'; expected two numbers, the lowest and the highest quality"),
-        ({"scale": 5, "source": "spaq"}, "scale is 5; expected two numbers, the lowest and the highest quality"),
-        (
-            {"scale": ["1", 5], "source": "spaq"},
-            r"scale is \['1', 5\]; expected two numbers, the lowest and the highest quality",
-        ),
-        ({"source": "llvisionqa"}, "unknown quality dataset 'llvisionqa' for source"),
+        ({"source": "llvisionqa"}, "quality dataset 'llvisionqa' for source"),
         ({"source": "spaq", "databases": ["SQAD"]}, "databases has no effect with source"),
-        ({"sauce": "spaq"}, "unknown two_afc option 'sauce'; did you mean 'source'"),
     ],
 )
-def test_bad_options(two_afc: Write, options: dict[str, Any], reason: str) -> None:
+def test_bad_options_are_named(two_afc: Write, options: dict[str, Any], reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         load(two_afc(), options=options)
 
 
 def test_an_empty_folder_says_what_to_get(tmp_path: Path) -> None:
-    with pytest.raises(
-        MissingFileError,
-        match=r"(?s)missing label file Coarse_grained_mixed\.json.*2AFC-LMMs.*CSIQ/dst_imgs/.*data_dir",
-    ):
+    with pytest.raises(MissingFileError, match=r"(?s)missing label file Coarse_grained_mixed\.json.*2AFC-LMMs"):
         load(tmp_path)
     with pytest.raises(MissingFileError, match=r"(?s)'two_afc' needs data_dir.*2AFC-LMMs"):
         load_dataset("two_afc")
@@ -295,53 +269,24 @@ def test_edits_of_licqas_lists_elsewhere_are_noticed(with_mm21: Path, tmp_path: 
 
 def test_without_licqas_lists_mm21_has_the_released_values(with_mm21: Path) -> None:
     released = {"MM21/JPEG/0_1.png": 0.1, "MM21/JPEG/1_1.png": 0.2, "MM21/JPEG/2_1.png": 0.3}
+    # A table of one's own next to the labels is not one of LICQA's lists.
+    (with_mm21 / "test.csv").write_text("a,b\n1,2\n")
     assert members(load(with_mm21))["MM21"] == released
-    with pytest.raises(
-        MissingFileError, match=r"(?s)mm21_scores='mos' needs LICQA's lists.*sherlockyy/LICQA.*mm21_dir.*'released'"
-    ):
+    with pytest.raises(MissingFileError, match=r"(?s)mm21_scores='mos'.*sherlockyy/LICQA.*mm21_dir.*'released'"):
         load(with_mm21, options={"mm21_scores": "mos"})
     assert set(load(with_mm21, options={"databases": ["SQAD"]})["pool"]) == {"SQAD"}
-    # Lists that come later are noticed, and can be passed over.
+    # Lists that come later are noticed, and can be ignored.
     write_licqa(with_mm21 / "MM21", LICQA)
     assert members(load(with_mm21))["MM21"] != released
     assert members(load(with_mm21, options={"mm21_scores": "released"}))["MM21"] == released
 
 
-def test_a_folder_without_licqas_lists_is_answered_with_steps_for_the_lists_only(
-    with_mm21: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(MissingFileError, match=r"empty: no score file; .*\nTo use MM21's opinion scores:\n  1\. "):
-        load(with_mm21, options={"mm21_dir": str(tmp_path / "empty")})
-
-
-def test_lists_of_which_one_is_missing_are_an_error(with_mm21: Path) -> None:
-    write_licqa(with_mm21 / "MM21", LICQA)
-    (with_mm21 / "MM21" / "val.csv").unlink()
-    with pytest.raises(MissingFileError, match=r"missing score file val\.csv; all of train\.csv, val\.csv, test\.csv"):
-        load(with_mm21)
-
-
-def test_a_table_of_ones_own_beside_the_labels_is_no_list_of_licqa(with_mm21: Path) -> None:
-    (with_mm21 / "test.csv").write_text("a,b\n1,2\n")
-    assert set(members(load(with_mm21))["MM21"].values()) == {0.1, 0.2, 0.3}
-
-
-def test_the_real_coarse_labels_alone(reference: Path) -> None:
-    """MM21 has the released values, which are the third column of LICQA's lists."""
-    part = load(reference / "two-afc", images="skip", options={"databases": ["MM21"]})
-    bitrates = {}
-    for file in sorted((reference / "iqa-annotations").glob("licqa_exp1_*.csv")):
-        with open(file, encoding="utf-8", newline="") as lines:
-            bitrates |= {f"MM21/{image}": float(bitrate) for _, image, bitrate, _ in csv.reader(lines)}
-    found = members(part)["MM21"]
-    assert len(found) == 129 and found == {image: bitrates[image] for image in found}
-    assert part["first_released_score"][:] == part["first_quality"][:]
-
-
-def test_an_image_that_licqas_lists_lack_is_named(with_mm21: Path) -> None:
+def test_incomplete_lists_of_licqa_are_an_error(with_mm21: Path) -> None:
     write_licqa(with_mm21 / "MM21", [*LICQA[:2], ("JPEG/9_1.png", "1")])
     with pytest.raises(BadAnnotationError, match=r"row 3: no score of 'JPEG/2_1\.png' in LICQA's lists"):
+        load(with_mm21)
+    (with_mm21 / "MM21" / "val.csv").unlink()
+    with pytest.raises(MissingFileError, match=r"missing score file val\.csv"):
         load(with_mm21)
 
 
@@ -386,116 +331,48 @@ def test_the_mini_release_has_rows_for_every_configuration() -> None:
         assert [levels[level] for level in range(1, 6)] == sorted(levels.values(), reverse=True)
 
 
-SOURCES = ("csiq", "kadis700k", "koniq10k", "live_itw", "mm21")
+def draw(source: str, config: str = "coarse", **options: Any) -> tuple[datasets.Dataset, dict[str, dict[str, Any]]]:
+    """Return pairs drawn from a quality dataset, and its rows by id."""
+    folder = mini.release(source)
+    rows = load_dataset(source, data_dir=folder, split="test").remove_columns("image")
+    return load(folder, config, options={"source": source, **options}), {row["id"]: row for row in rows}
 
 
-def draw(source: str, config: str = "coarse", **options: Any) -> datasets.Dataset:
-    return load(mini.release(source), config, options={"source": source, **options})
-
-
-def facts_of(source: str) -> dict[str, dict[str, Any]]:
-    part = load_dataset(source, data_dir=mini.release(source), split="test").remove_columns("image")
-    return {row["id"]: row for row in part}
-
-
-@pytest.mark.parametrize("source", ["csiq", "kadis700k"])
-def test_a_coarse_pool_has_one_image_of_each_reference(source: str) -> None:
-    part, facts = draw(source), facts_of(source)
+@pytest.mark.parametrize("source", DATASETS["two_afc"].builds_on)
+def test_pairs_are_drawn_from_every_quality_dataset(source: str) -> None:
+    assert DATASETS[source].kind == "quality"
+    part, facts = draw(source, sample=2, rounds=2)
     (pool,) = members(part).values()
-    references = [facts[image]["reference"] for image in pool]
-    assert sorted(references) == sorted({row["reference"] for row in facts.values()})
     assert pool == {image: facts[image]["quality"] for image in pool}
     assert set(part["pool"]) == set(part["database"]) == {source}
-    check_matchings(part, {source: len(pool)})
-
-
-def test_a_coarse_pool_without_references_is_uniform_over_levels() -> None:
-    part, facts = draw("koniq10k", sample=40, rounds=3), facts_of("koniq10k")
-    (pool,) = members(part).values()
-    levels = dict(zip(facts, quality_levels([row["quality"] for row in facts.values()]), strict=True))
-    assert Counter(levels[image] for image in pool) == dict.fromkeys(range(5), 8)
-    check_matchings(part, {"koniq10k": 40}, rounds=3)
-    again = draw("koniq10k", sample=40, rounds=3)
-    assert members(again) == members(part) != members(draw("koniq10k", sample=40, rounds=3, seed=1))
-    assert members(draw("koniq10k", sample=40, balance=False)) != members(part)
-
-
-def test_a_coarse_pool_needs_pixels_or_says_so() -> None:
-    folder = mini.release("koniq10k")
-    with pytest.raises(UsageError, match="a balanced sample needs the images; set balance=False"):
-        load(folder, images="skip", options={"source": "koniq10k"})
-    part = load(folder, images="skip", options={"source": "koniq10k", "balance": False, "sample": 10})
-    assert part["images"][0] == [] and len(members(part)["koniq10k"]) == 10
-    with pytest.raises(UsageError, match=r"size is 5; expected 1 to 4 \(at most 1 per content\)"):
-        draw("kadis700k", sample=5)
-
-
-def test_candidates_that_cannot_be_decoded(kadis: Write) -> None:
-    rows = [(f"{n}.png", str(n)) for n in range(6)]
-    folder = kadis(rows=rows, images=[name for name, _ in rows])
-    (folder / "3.png").write_bytes(b"")
-    with pytest.raises(Exception, match=r"row 3\.png: the image is empty") as caught:
-        load(folder, options={"source": "kadis700k", "sample": 4})
-    assert any("skip_bad" in note for note in caught.value.__notes__)
-    part = load(folder, options={"source": "kadis700k", "sample": 5}, skip_bad=True)
-    assert set(members(part)["kadis700k"]) == {"0.png", "1.png", "2.png", "4.png", "5.png"}
-    assert [item["id"] for item in left_out(part)] == ["3.png"]
+    check_matchings(part, {source: 2}, rounds=2)
+    assert len(part[0]["images"]) == 2 and members(draw(source, sample=2, rounds=2)[0]) == members(part)
+    part, facts = draw(source, "fine_mos", sample=3, rounds=1)
+    for pool in members(part).values():
+        assert len(pool) <= 3 and pool == {image: facts[image]["quality"] for image in pool}
 
 
 @pytest.mark.parametrize("source", ["csiq", "kadis700k", "mm21"])
-def test_the_first_two_fine_rules(source: str) -> None:
-    facts = facts_of(source)
-    for config, shared, differing in (
-        ("fine_levels", "distortion_type", "distortion_level"),
-        ("fine_types", "distortion_level", "distortion_type"),
-    ):
-        part = draw(source, config, sample=2, rounds=2)
+def test_fine_pools_are_drawn_by_reference(source: str) -> None:
+    for config, shared in (("fine_levels", "distortion_type"), ("fine_types", "distortion_level")):
+        part, facts = draw(source, config, sample=2, rounds=2)
         assert len({facts[image]["reference"] for pool in members(part).values() for image in pool}) == 2
         for row in part.remove_columns("images"):
             first, second = facts[row["first_id"]], facts[row["second_id"]]
             assert first["reference"] == second["reference"] and first[shared] == second[shared]
-            assert first[differing] != second[differing]
             assert row["pool"] == f"{first['reference']}.{first[shared]}"
 
 
-def test_fine_rules_need_what_they_pair_by() -> None:
-    with pytest.raises(
-        UsageError, match=r"the reference of image '.*' is unknown; this pairing rule needs it for every"
-    ):
+def test_fine_pools_need_references() -> None:
+    with pytest.raises(UsageError, match=r"the reference of image '.*' is unknown"):
         draw("koniq10k", "fine_levels")
-    with pytest.raises(UsageError, match="sample is 9, but there are only 4 contents"):
+    with pytest.raises(UsageError, match="sample is 9, but there are only 4 references"):
         draw("kadis700k", "fine_types", sample=9)
 
 
-@pytest.mark.parametrize("source", SOURCES)
-def test_the_third_fine_rule(source: str) -> None:
-    part = draw(source, "fine_mos", sample=6, rounds=2)
-    low, high = SCALES[source]
-    for name, pool in members(part).items():
-        assert len(pool) == 6
-        bottom, top = (int(end) for end in name.split("_")[1:])
-        assert all(bottom <= 100 * (quality - low) / (high - low) < top for quality in pool.values())
-
-
-def test_scores_beyond_the_known_scale_ask_for_another(kadis: Write) -> None:
-    folder = kadis(rows=[("a.png", "-3"), ("b.png", "1"), ("c.png", "4")], images=["a.png", "b.png", "c.png"])
-    with pytest.raises(UsageError, match=r"scores\[0\] is -3.0, outside the scale 0 to 100") as caught:
-        load(folder, "fine_mos", options={"source": "kadis700k"})
-    assert any("option scale" in note for note in caught.value.__notes__)
-    part = load(folder, "fine_mos", options={"source": "kadis700k", "scale": (-20, 20)})
-    assert set(members(part)["interval_50_75"]) == {"b.png", "c.png"}
-    with pytest.raises(UsageError, match="source='kadis700k': no two images can be paired"):
-        load(folder, "fine_mos", options={"source": "kadis700k", "scale": (-3, 4)})
-
-
 def test_a_configuration_of_the_source() -> None:
-    part = draw("cgiqa6k", source_config="movie", sample=10, rounds=1)
+    part, _ = draw("cgiqa6k", source_config="movie", sample=10, rounds=1)
     assert all(image.startswith("movie") for image in members(part)["cgiqa6k"])
-
-
-def test_every_quality_dataset_can_be_a_source() -> None:
-    quality = {name for name, dataset in DATASETS.items() if dataset.kind == "quality"}
-    assert set(SCALES) == quality == set(DATASETS["two_afc"].builds_on)
 
 
 def licqa_of(reference: Path, tmp_path: Path) -> dict[str, str]:
@@ -516,18 +393,6 @@ def test_the_real_coarse_labels(reference: Path, tmp_path: Path) -> None:
     assert ranges["kadid10k"] == (1.1, 4.8) and ranges["koniq10k"] == (1.84, 4.11)
     assert ranges["LIVEC"] == (8.276, 90.55) and ranges["spaq"] == (4.17, 85.75)
     assert ranges["kadis700k"] == (8.278, 77.632) and ranges["SQAD"] == (7.684, 77.684)
-
-
-def test_the_real_mm21_labels_are_bitrates(reference: Path, tmp_path: Path) -> None:
-    options = licqa_of(reference, tmp_path)
-    bitrates = {}
-    for part in ("train", "val", "test"):
-        with open(tmp_path / f"{part}.csv", encoding="utf-8", newline="") as file:
-            bitrates |= {f"MM21/{image}": float(bitrate) for _, image, bitrate, _ in csv.reader(file)}
-    part = load(reference / "two-afc", images="skip", options={"databases": ["MM21"], **options})
-    released = {row["first_id"]: row["first_released_score"] for row in part}
-    assert len(released) == 129 and released == {image: bitrates[image] for image in released}
-    assert members(part)["MM21"] != released
 
 
 @pytest.mark.parametrize(

@@ -312,7 +312,7 @@ def reasons_for(board, result):
         ("mmbench/cc", "model", "padded ", "expected a name without leading or trailing spaces"),
         ("mmbench/cc", "model", "g\u0440t", "contains U+0440, cyrillic small letter er, which"),
         ("ql_bench/single", "settings.data.options.refusal_position", "first", "this board requires 'last'"),
-        ("two_afc/coarse", "settings.data.options.balance", 1, "options.balance is 1; this board requires True:"),
+        ("two_afc/coarse", "settings.data.options.rounds", 1, "options.rounds is 1; this board requires 12:"),
         ("two_afc/coarse", "settings.orders", ["main"], "settings.orders is ['main']"),
     ],
 )
