@@ -1,4 +1,4 @@
-"""Every exception that eyechart raises on purpose.
+"""The exceptions that eyechart raises on purpose.
 
 ::
 
@@ -9,15 +9,11 @@
     │   ├── MissingImagesError           images that the annotations name are missing
     │   ├── BadAnnotationError           an annotation file, or one of its rows, is malformed
     │   ├── BadImageError                an image is empty, corrupt, truncated, too large, or not an image
-    │   ├── BadArchiveError              an archive is corrupt, encrypted, too large, or would write outside its folder
-    │   ├── BadResultsError              a run's results were edited, or have another schema
-    │   ├── EndpointError                a server did not answer a request, or its answer is malformed
-    │   └── MissingPredictionError       a predictions file has no reply to a request
+    │   └── BadArchiveError              an archive is corrupt, encrypted, too large, or would write outside its folder
     ├── OutputError                      a result cannot be written: the disk is full
-    ├── HubError                         the Hub refused a request, or cannot be reached
-    ├── ModelError                       a model does not support what the run needs
-    │   └── QuotaError                   the account on a server has no credit left
-    └── StoreError                       the store of replies cannot be read or written
+    └── HubError                         the Hub refused a request, or cannot be reached
+
+`eyechart.evaluators.requests.errors` adds those of runs, and `eyechart.metrics.scoring.errors` has those of scores.
 """
 
 import difflib
@@ -77,47 +73,12 @@ class BadArchiveError(DataError):
     """An archive is corrupt, encrypted, too large, or would write outside its folder."""
 
 
-class BadResultsError(DataError):
-    """A run's results or predictions were edited, or have another schema."""
-
-
-class EndpointError(DataError):
-    """A server did not answer a request, or its answer is malformed.
-
-    Attributes:
-        status: The HTTP status if the server refused the request; None if it sent no answer or a malformed one.
-        refused: The parameters of the request that the server's error names.
-    """
-
-    def __init__(self, reason: str, *, status: int | None = None, refused: tuple[str, ...] = ()) -> None:
-        """Keep the reason, the status and the parameters."""
-        super().__init__(reason)
-        self.status = status
-        self.refused = refused
-
-
-class MissingPredictionError(DataError):
-    """A predictions file has no reply to a request; its other replies remain valid."""
-
-
 class OutputError(EyechartError):
     """A result cannot be written: the disk is full."""
 
 
 class HubError(EyechartError):
     """The Hub refused a request, or cannot be reached."""
-
-
-class ModelError(EyechartError):
-    """A model does not support what the run needs."""
-
-
-class QuotaError(ModelError):
-    """The account on a server has no credit left."""
-
-
-class StoreError(EyechartError):
-    """The store of replies cannot be read or written; the stored replies are kept."""
 
 
 class MiniDataWarning(UserWarning):

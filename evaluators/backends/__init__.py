@@ -4,9 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eyechart.datasets_scripts.common.errors import ModelError, UsageError
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.paths import check_not_empty
 from eyechart.evaluators import tiny_vlm
+from eyechart.evaluators.requests.errors import ModelError
 from eyechart.evaluators.requests.types import Backend
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from eyechart.datasets_scripts.common.errors import ModelError, UsageError
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.requests.errors import ModelError
 from eyechart.evaluators.requests.types import IMAGE, Request
 
 if TYPE_CHECKING:

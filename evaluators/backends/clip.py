@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from PIL import Image
 
-from eyechart.datasets_scripts.common.errors import ModelError, UsageError
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.backends.local.base import LocalBackend
 from eyechart.evaluators.backends.local.image_groups import PromptRenderer, batches
 from eyechart.evaluators.backends.local.loading import DUAL_ENCODERS, Origin, load_settings
 from eyechart.evaluators.backends.local.rendering import ImageInputs, RenderedPrompt, is_downscaled
+from eyechart.evaluators.requests.errors import ModelError
 from eyechart.evaluators.requests.types import Answer, OutputType, Request, Response
 
 if TYPE_CHECKING:

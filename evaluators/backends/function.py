@@ -5,8 +5,9 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from eyechart.datasets_scripts.common.errors import BadImageError, DataError, ModelError
+from eyechart.datasets_scripts.common.errors import BadImageError, DataError
 from eyechart.evaluators.backends.chat import decode_image, to_messages
+from eyechart.evaluators.requests.errors import ModelError
 from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
 from eyechart.evaluators.requests.values import brief, is_unicode
 

@@ -8,9 +8,10 @@ from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
 
-from eyechart.datasets_scripts.common.errors import EyechartError, ModelError, UsageError
+from eyechart.datasets_scripts.common.errors import EyechartError, UsageError
 from eyechart.evaluators.backends.local.image_groups import group_by_image
 from eyechart.evaluators.backends.stored import BackendWrapper
+from eyechart.evaluators.requests.errors import ModelError
 from eyechart.evaluators.requests.types import Backend, Request, Response
 
 Value = TypeVar("Value")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.datasets_scripts.common.whole import writing
+from eyechart.evaluators.requests.errors import ModelError
 from eyechart.evaluators.requests.values import brief
 from eyechart.evaluators.runs.console import console, print_line
 

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from eyechart.datasets_scripts.common.errors import DataError, EndpointError, MissingPredictionError
+from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.evaluation.data import Rows
 from eyechart.evaluators.evaluation.tally import Tally
 from eyechart.evaluators.protocols.protocol import REASONING_LENGTH, Protocol
+from eyechart.evaluators.requests.errors import EndpointError, MissingPredictionError
 from eyechart.evaluators.requests.types import Backend, Request, Response, Row
 from eyechart.evaluators.results.items import Item, PackedItems
 from eyechart.evaluators.results.results_file import PRIVATE, LeftOut

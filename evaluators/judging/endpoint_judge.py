@@ -17,12 +17,13 @@ from typing import Any
 
 import openai
 
-from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, QuotaError, UsageError, check_ranges
+from eyechart.datasets_scripts.common.errors import UsageError, check_ranges
 from eyechart.evaluators.backends.endpoint.client import ChatClient, attempted
 from eyechart.evaluators.backends.endpoint.failures import DROPPED, dropped_settings
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_TEMPERATURE, EndpointOptions, read_key
 from eyechart.evaluators.backends.processes import ALONE, Processes
 from eyechart.evaluators.judging.replies import Conversation, failure, reply_keys
+from eyechart.evaluators.requests.errors import EndpointError, ModelError, QuotaError
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Answer
 from eyechart.metrics.scoring.choices.replies import CUT_OFF, REFUSED

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
 from eyechart.evaluators.backends.endpoint.completion import Completion
+from eyechart.evaluators.requests.errors import EndpointError, ModelError
 from eyechart.evaluators.requests.types import Answer
 from eyechart.evaluators.requests.values import encode
 from eyechart.metrics.scoring.choices.replies import CUT_OFF, REFUSED, UNFINISHED_REASONING, why_unread

@@ -15,8 +15,9 @@ import pydantic.dataclasses
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict, override
 
-from eyechart.datasets_scripts.common.errors import StoreError, unknown_name
+from eyechart.datasets_scripts.common.errors import unknown_name
 from eyechart.datasets_scripts.common.paths import eyechart_home
+from eyechart.evaluators.requests.errors import StoreError
 from eyechart.evaluators.requests.types import Answer
 from eyechart.evaluators.requests.values import brief, decode, encode
 

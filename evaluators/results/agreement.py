@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from eyechart.datasets_scripts.common.errors import BadResultsError
+from eyechart.evaluators.requests.errors import BadResultsError
 from eyechart.evaluators.requests.values import brief, is_number
 from eyechart.evaluators.results.items import MAIN, PREDICTIONS_FILE, RESULT_COLUMNS, UNKNOWN, arrow_type, check_types
 from eyechart.evaluators.results.results_file import AVERAGE, RESULTS_FILE, bad_results

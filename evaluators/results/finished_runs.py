@@ -7,9 +7,10 @@ from functools import cached_property
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from eyechart.datasets_scripts.common.errors import BadResultsError, MissingFileError, UsageError
+from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
 from eyechart.datasets_scripts.common.pairs.columns import MIXED_POOL
 from eyechart.datasets_scripts.official import in_official_terms, official_counts
+from eyechart.evaluators.requests.errors import BadResultsError
 from eyechart.evaluators.results.agreement import check_agreement
 from eyechart.evaluators.results.items import (
     PREDICTIONS_FILE,

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Self, Union, get_args, get_origin, get_ty
 
 from typing_extensions import override
 
-from eyechart.datasets_scripts.common.errors import BadResultsError, UsageError
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.requests.errors import BadResultsError
 
 if TYPE_CHECKING:
     from pyarrow import DataType, Schema, Table

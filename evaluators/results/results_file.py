@@ -14,8 +14,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetPydanticSc
 from pydantic_core import PydanticCustomError, from_json, to_jsonable_python
 from typing_extensions import TypedDict
 
-from eyechart.datasets_scripts.common.errors import BadResultsError, MissingFileError
+from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.paths import open_regular
+from eyechart.evaluators.requests.errors import BadResultsError
 from eyechart.evaluators.results.notes import Note
 from eyechart.metrics.score_check import misfits
 from eyechart.metrics.score_spec import ScoreSpec

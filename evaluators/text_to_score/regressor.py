@@ -15,9 +15,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tqdm import tqdm
 
 from eyechart import metrics
-from eyechart.datasets_scripts.common.errors import ModelError, UsageError
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.whole import write_whole
 from eyechart.evaluators.backends.local.loading import model_fingerprint
+from eyechart.evaluators.requests.errors import ModelError
 from eyechart.evaluators.text_to_score import TrainingSettings
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_numbers

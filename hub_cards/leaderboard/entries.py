@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, AnyUrl, BaseModel, ConfigDict, Field, UrlConstraints, ValidationError
 
-from eyechart.datasets_scripts.common.errors import BadResultsError, DataError, MissingFileError
+from eyechart.datasets_scripts.common.errors import DataError, MissingFileError
+from eyechart.evaluators.requests.errors import BadResultsError
 from eyechart.evaluators.results.finished_runs import Run, load_runs
 from eyechart.evaluators.results.items import PREDICTIONS_FILE, RESULT_COLUMNS
 from eyechart.evaluators.results.results_file import AVERAGE, RESULTS_FILE, TaskResult

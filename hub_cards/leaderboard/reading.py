@@ -11,7 +11,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from eyechart.datasets_scripts.common.errors import BadResultsError, DataError
+from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.evaluators.requests.errors import BadResultsError
 from eyechart.hub_cards.leaderboard.entries import Entry, read_entry
 
 MOST_MEMORY = 3_000_000_000

@@ -12,11 +12,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from eyechart.datasets_scripts.common.errors import DataError, MissingFileError, MissingPredictionError, UsageError
+from eyechart.datasets_scripts.common.errors import DataError, MissingFileError, UsageError
 from eyechart.datasets_scripts.loading import prepared_dataset
 from eyechart.evaluators.evaluation.data import LoadedData, load_data, undecoded_rows
 from eyechart.evaluators.evaluation.loop import evaluate_rows
 from eyechart.evaluators.evaluation.options import DataRequest, Images, RunOptions
+from eyechart.evaluators.requests.errors import MissingPredictionError
 from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
 from eyechart.evaluators.requests.values import brief
 from eyechart.evaluators.results.finished_runs import OFFICIAL, Answers

@@ -12,7 +12,7 @@ from typing import Any
 
 from werkzeug import Response
 
-from eyechart.datasets_scripts.common.errors import EndpointError
+from eyechart.evaluators.requests.errors import EndpointError
 
 _WRITER = """
 import sys, time

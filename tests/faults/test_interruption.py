@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import BadResultsError
 from eyechart.datasets_scripts.common.whole import UNFINISHED, whole_folder, write_whole
+from eyechart.evaluators.requests.errors import BadResultsError
 from eyechart.evaluators.requests.keys import request_keys
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.results.finished_runs import read_runs

@@ -9,12 +9,13 @@ import pytest
 from werkzeug import Response
 
 from eyechart import metrics
-from eyechart.datasets_scripts.common.errors import ModelError, QuotaError, UsageError
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.judging import EndpointJudge, JudgeOptions
+from eyechart.evaluators.requests.errors import ModelError, QuotaError
 from eyechart.metrics.scoring.errors import LostRoundsWarning
 from eyechart.metrics.scoring.judging.escaping import escape, unescape
 from tests.evaluators.scripted_server import always, completion, refusal

@@ -14,11 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from werkzeug import Response
 
-from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, UsageError
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.serving import Server, _write_log
 from eyechart.evaluators.requests import store as responses
+from eyechart.evaluators.requests.errors import EndpointError, ModelError
 from eyechart.evaluators.requests.secrets import redact
 from eyechart.evaluators.requests.types import Request
 from tests.evaluators.command_line import invoke

@@ -13,11 +13,12 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given, settings, strategies
 
-from eyechart.datasets_scripts.common.errors import BadResultsError, EyechartError
+from eyechart.datasets_scripts.common.errors import EyechartError
 from eyechart.evaluators.comparison.compare import compare_many
 from eyechart.evaluators.comparison.notes import table_notes
 from eyechart.evaluators.comparison.planning import plan_runs
 from eyechart.evaluators.report import write_report
+from eyechart.evaluators.requests.errors import BadResultsError
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import LeftOut, collect
 from eyechart.evaluators.runs.run import write_run

@@ -12,9 +12,9 @@ import time
 import pytest
 from werkzeug import Response
 
-from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
 from eyechart.evaluators.backends.chat import ChatOptions, Sampling
 from eyechart.evaluators.backends.stored import StoredBackend
+from eyechart.evaluators.requests.errors import EndpointError, ModelError
 from eyechart.evaluators.requests.types import Request
 from eyechart.metrics.scoring.choices.replies import why_unread
 from tests.evaluators.providers import NO_TEMPERATURE

@@ -10,11 +10,12 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
-from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, QuotaError, UsageError
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.backends.endpoint import serving
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.serving import Server
+from eyechart.evaluators.requests.errors import EndpointError, ModelError, QuotaError
 from eyechart.evaluators.requests.types import IMAGE, Request
 from tests.evaluators.command_line import invoke
 from tests.evaluators.providers import NO_TEMPERATURE

@@ -9,10 +9,10 @@ import sys
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import StoreError
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.requests import store as responses
+from eyechart.evaluators.requests.errors import StoreError
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Answer, Request, Response
 from tests.evaluators.backends.logging_model import LoggingModel, make_requests, plain

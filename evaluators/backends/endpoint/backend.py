@@ -17,7 +17,7 @@ import anyio.to_thread
 from PIL import Image
 from typing_extensions import override
 
-from eyechart.datasets_scripts.common.errors import DataError, EndpointError, ModelError
+from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.images import encoded_image
 from eyechart.evaluators.backends.chat import distinct_words, inseparable, joined, user_turn
 from eyechart.evaluators.backends.endpoint.client import ChatClient, Messages
@@ -25,6 +25,7 @@ from eyechart.evaluators.backends.endpoint.completion import Completion
 from eyechart.evaluators.backends.endpoint.failures import NO_PROMPT_LOGPROBS
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.prefill import NO_PREFILL, Prefill, find_prefill
+from eyechart.evaluators.requests.errors import EndpointError, ModelError
 from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Request, Response
 
 if TYPE_CHECKING:

@@ -12,17 +12,11 @@ import openai
 from anyio.from_thread import start_blocking_portal
 from pydantic_core import from_json
 
-from eyechart.datasets_scripts.common.errors import (
-    EndpointError,
-    EyechartError,
-    ModelError,
-    QuotaError,
-    UsageError,
-    unknown_name,
-)
+from eyechart.datasets_scripts.common.errors import EyechartError, UsageError, unknown_name
 from eyechart.evaluators.backends.endpoint import failures
 from eyechart.evaluators.backends.endpoint.completion import Completion, ModelList, parse, plain
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_TEMPERATURE, OPENAI_URL, EndpointOptions, read_key
+from eyechart.evaluators.requests.errors import EndpointError, ModelError, QuotaError
 
 _CONNECT_TIMEOUT = 10.0
 # Replies have kilobytes; log-probabilities of a prompt, or of a whole vocabulary, have a hundred bytes for each token.

@@ -4,8 +4,8 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, AliasChoices, AliasPath, BaseModel, BeforeValidator, Field, ValidationError
 
-from eyechart.datasets_scripts.common.errors import EndpointError
 from eyechart.evaluators.backends.endpoint.failures import DROPPED, SEPARATOR, USUAL_ADDRESS, clean
+from eyechart.evaluators.requests.errors import EndpointError
 from eyechart.evaluators.requests.secrets import redact
 from eyechart.metrics.scoring.reasoning import LENGTH, REASONING, REFUSAL, STOPPED_EARLY
 

@@ -4,7 +4,8 @@ import re
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from eyechart.datasets_scripts.common.errors import EndpointError, EyechartError, ModelError, QuotaError
+from eyechart.datasets_scripts.common.errors import EyechartError
+from eyechart.evaluators.requests.errors import EndpointError, ModelError, QuotaError
 from eyechart.evaluators.requests.secrets import redact
 from eyechart.evaluators.requests.types import PROVIDER
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
 from eyechart.evaluators.backends.endpoint.client import ChatClient, Messages
 from eyechart.evaluators.backends.endpoint.failures import READ_NUMBERS, REFUSED
+from eyechart.evaluators.requests.errors import EndpointError, ModelError
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,14 @@ from uuid import uuid4
 
 import anyio
 
-from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, UsageError
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.whole import lock_folder
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends.endpoint import guardian as guard
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.completion import About, ModelList, parse
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions, find_secret, read_key
+from eyechart.evaluators.requests.errors import EndpointError, ModelError
 from eyechart.evaluators.requests.keys import files_digest
 from eyechart.evaluators.requests.secrets import redact
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.evaluators.backends.chat import ChatOptions
 from eyechart.evaluators.backends.local.base import LocalBackend
 from eyechart.evaluators.backends.local.engine import Engine, Node, shared_prefixes
@@ -19,6 +18,7 @@ from eyechart.evaluators.backends.local.outputs import Job
 from eyechart.evaluators.backends.local.plain import PlainRunner
 from eyechart.evaluators.backends.local.reader import UnsharableError
 from eyechart.evaluators.backends.local.rendering import RenderedPrompt, Renderer
+from eyechart.evaluators.requests.errors import ModelError
 from eyechart.evaluators.requests.types import Answer, OutputType, Request, Response
 
 if TYPE_CHECKING:

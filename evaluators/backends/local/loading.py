@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from eyechart.datasets_scripts.common.errors import ModelError, UsageError, unknown_name
+from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.datasets_scripts.common.paths import open_regular
 from eyechart.evaluators.backends.local.rendering import size_settings
+from eyechart.evaluators.requests.errors import ModelError
 from eyechart.evaluators.requests.keys import files_digest
 
 if TYPE_CHECKING:

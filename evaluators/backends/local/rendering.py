@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from PIL import Image
 
-from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.evaluators.backends.chat import ChatOptions, distinct_words, inseparable, joined, to_messages
+from eyechart.evaluators.requests.errors import ModelError
 from eyechart.evaluators.requests.types import IMAGE, Request
 
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ from typing import Any, Self
 
 from typing_extensions import override
 
-from eyechart.datasets_scripts.common.errors import DataError, MissingPredictionError, ModelError, UsageError
+from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.datasets_scripts.common.files.spreadsheets import CELL_LIMIT
 from eyechart.evaluators.backends.predictions.formats import OWN, XLSX, Prediction, read_predictions
 from eyechart.evaluators.backends.predictions.matching import READ_AS_EMPTY, Matcher, comparable, group_items
+from eyechart.evaluators.requests.errors import MissingPredictionError, ModelError
 from eyechart.evaluators.requests.types import FROM_FILE, Backend, OutputType, Request, Response
 
 

@@ -11,9 +11,10 @@ from functools import cached_property
 from itertools import chain, islice, pairwise
 from pathlib import Path
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError, MissingPredictionError
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError
 from eyechart.datasets_scripts.common.files.readers import clean_text
 from eyechart.evaluators.backends.predictions.formats import Prediction
+from eyechart.evaluators.requests.errors import MissingPredictionError
 from eyechart.evaluators.requests.types import Request
 
 NAMES, CONTENT, POSITION = "names", "question and options", "position"

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import ModelError, UsageError
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.chat import ChatOptions, Sampling, parse_thinking
@@ -12,6 +12,7 @@ from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.local.backend import TransformersBackend
 from eyechart.evaluators.backends.local.loading import LoadOptions
+from eyechart.evaluators.requests.errors import ModelError
 from eyechart.evaluators.requests.types import IMAGE, Request
 from eyechart.evaluators.results.results_file import read_results
 from tests.evaluators.command_line import invoke

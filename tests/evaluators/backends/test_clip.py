@@ -8,11 +8,12 @@ import pytest
 import torch
 from transformers import pipeline
 
-from eyechart.datasets_scripts.common.errors import ModelError, UsageError
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.clip import ClipZeroShotBackend
 from eyechart.evaluators.backends.local.loading import DUAL_ENCODERS, Origin
+from eyechart.evaluators.requests.errors import ModelError
 from eyechart.evaluators.requests.types import IMAGE, OutputType, Request
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.metrics.scoring.quality.pooling import pool

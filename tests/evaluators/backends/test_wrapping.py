@@ -1,5 +1,3 @@
-""""""
-
 import dataclasses
 import json
 import os
@@ -11,11 +9,12 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
-from eyechart.datasets_scripts.common.errors import BadImageError, DataError, MissingPredictionError, ModelError
+from eyechart.datasets_scripts.common.errors import BadImageError, DataError
 from eyechart.evaluators.backends import processes, resolve_backend
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.processes import ALONE, DistributedBackend, join_processes
 from eyechart.evaluators.backends.stored import StoredBackend
+from eyechart.evaluators.requests.errors import MissingPredictionError, ModelError
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Request, Response
 from tests.evaluators.backends.logging_model import LoggingModel, make_requests, plain

@@ -15,11 +15,11 @@ import pytest
 from pyarrow import parquet
 from scipy import stats
 
-from eyechart.datasets_scripts.common.errors import BadResultsError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.comparison.compare import Comparison, compare
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
+from eyechart.evaluators.requests.errors import BadResultsError
 from eyechart.evaluators.tasks import get_task, headline_of
 from eyechart.metrics.score_spec import value_at
 from eyechart.metrics.scores import SCORES

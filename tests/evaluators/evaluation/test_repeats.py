@@ -6,13 +6,14 @@ from types import SimpleNamespace
 import pytest
 from pyarrow import parquet
 
-from eyechart.datasets_scripts.common.errors import DataError, EndpointError, UsageError
+from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators.backends.chat import ChatOptions, Sampling
 from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.evaluation.findings import judge_notes
 from eyechart.evaluators.evaluation.scoring import summarize_repeats
+from eyechart.evaluators.requests.errors import EndpointError
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Backend, Response
 from eyechart.evaluators.results.results_file import TaskResult

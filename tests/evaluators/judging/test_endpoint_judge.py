@@ -7,9 +7,9 @@ import pytest
 from werkzeug import Response
 
 from eyechart import metrics
-from eyechart.datasets_scripts.common.errors import ModelError, StoreError
 from eyechart.evaluators.judging import EndpointJudge
 from eyechart.evaluators.judging.replies import reply_keys
+from eyechart.evaluators.requests.errors import ModelError, StoreError
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Answer
 from eyechart.metrics.scoring.errors import LostRoundsWarning

@@ -8,7 +8,7 @@ import warnings
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import BadResultsError, UsageError
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
@@ -19,6 +19,7 @@ from eyechart.evaluators.report.page import TaskContent, compare_runs, render
 from eyechart.evaluators.report.reported_task import reported_tasks
 from eyechart.evaluators.report.samples import Samples, collect_samples
 from eyechart.evaluators.report.tables import tables_of
+from eyechart.evaluators.requests.errors import BadResultsError
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import collect

@@ -10,7 +10,8 @@ from importlib import metadata
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import BadResultsError, MissingFileError, UsageError
+from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
+from eyechart.evaluators.requests.errors import BadResultsError
 from eyechart.evaluators.results.finished_runs import load_runs
 from eyechart.evaluators.results.items import Item, write_predictions
 from eyechart.evaluators.results.results_file import FailedTask, collect, read_results, with_nan

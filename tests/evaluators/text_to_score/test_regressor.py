@@ -6,7 +6,8 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 
-from eyechart.datasets_scripts.common.errors import ModelError, UsageError
+from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.requests.errors import ModelError
 from eyechart.evaluators.text_to_score import TrainingSettings
 from eyechart.evaluators.text_to_score.regressor import RECORD_FILE, TextToScore, assign_folds, cross_validate, train
 from eyechart.metrics.scoring.errors import SmallSampleWarning

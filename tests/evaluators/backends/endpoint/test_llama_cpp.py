@@ -8,10 +8,11 @@ import subprocess
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import EndpointError, UsageError
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.serving import Server
+from eyechart.evaluators.requests.errors import EndpointError
 from eyechart.evaluators.requests.types import Request
 from eyechart.evaluators.results.results_file import read_results
 from tests.evaluators.backends.endpoint import real_servers

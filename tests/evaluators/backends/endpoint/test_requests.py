@@ -10,7 +10,7 @@ import time
 import pytest
 from werkzeug import Response
 
-from eyechart.datasets_scripts.common.errors import EndpointError, ModelError, UsageError
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.chat import ChatOptions, Sampling
 from eyechart.evaluators.backends.endpoint.backend import find_words
@@ -18,6 +18,7 @@ from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.prefill import _QUESTION, Prefill, find_prefill
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
+from eyechart.evaluators.requests.errors import EndpointError, ModelError
 from eyechart.evaluators.requests.types import IMAGE, Request
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import get_task

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import ModelError, UsageError
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.backends.endpoint import serving
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.serving import Server
+from eyechart.evaluators.requests.errors import ModelError
 from eyechart.evaluators.results.results_file import read_results
 from tests.evaluators.command_line import invoke
 

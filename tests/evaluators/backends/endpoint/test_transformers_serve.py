@@ -5,12 +5,12 @@ from itertools import pairwise
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import EndpointError
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.endpoint import backend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.serving import Server
+from eyechart.evaluators.requests.errors import EndpointError
 from eyechart.evaluators.requests.types import IMAGE, Request
 
 pytestmark = pytest.mark.slow

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import EndpointError, ModelError
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.serving import Server
+from eyechart.evaluators.requests.errors import EndpointError, ModelError
 from eyechart.evaluators.requests.types import Request
 from tests.evaluators.backends.endpoint import real_servers
 

@@ -1,5 +1,3 @@
-""""""
-
 import copy
 import functools
 import gc
@@ -17,7 +15,7 @@ from PIL import Image
 from transformers import AddedToken, GenerationConfig, pipeline
 from transformers.utils import is_torchvision_available
 
-from eyechart.datasets_scripts.common.errors import BadImageError, DataError, ModelError, UsageError
+from eyechart.datasets_scripts.common.errors import BadImageError, DataError, UsageError
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.chat import ChatOptions, Sampling
@@ -28,6 +26,7 @@ from eyechart.evaluators.backends.local.loading import LoadOptions, Origin, chec
 from eyechart.evaluators.backends.local.outputs import Job, TextReader, TokenSampler, probabilities
 from eyechart.evaluators.backends.local.reader import Chunk
 from eyechart.evaluators.backends.local.rendering import ImageInputs, RenderedPrompt
+from eyechart.evaluators.requests.errors import ModelError
 from eyechart.evaluators.requests.types import IMAGE, Request
 from eyechart.metrics.scoring.reasoning import LENGTH, STOP
 from tests.evaluators.backends import architectures

@@ -12,11 +12,11 @@ from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_toke
 from transformers import LlavaProcessor, PreTrainedTokenizerFast
 from transformers.models.llava.image_processing_pil_llava import LlavaImageProcessorPil
 
-from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.evaluators.backends.local.backend import TransformersBackend, _image_token_id
 from eyechart.evaluators.backends.local.engine import Node, shared_prefixes
 from eyechart.evaluators.backends.local.image_groups import Preparer, PromptRenderer
 from eyechart.evaluators.backends.local.rendering import ImageInputs, RenderedPrompt, Renderer, is_downscaled
+from eyechart.evaluators.requests.errors import ModelError
 from eyechart.evaluators.requests.types import IMAGE, Request
 from tests.evaluators.backends import architectures
 from tests.evaluators.backends.asked import picture

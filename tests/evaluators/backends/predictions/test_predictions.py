@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from eyechart.datasets_scripts import load_dataset, mini
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError, MissingPredictionError
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.evaluation.data import DataRequest, LoadedData
+from eyechart.evaluators.requests.errors import MissingPredictionError
 from eyechart.evaluators.requests.types import Request
 from eyechart.evaluators.results.results_file import read_results
 from tests.evaluators.backends.predictions.files import (

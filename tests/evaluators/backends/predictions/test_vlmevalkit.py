@@ -5,8 +5,9 @@ import datetime
 import openpyxl
 import pytest
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError, MissingPredictionError
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
+from eyechart.evaluators.requests.errors import MissingPredictionError
 from tests.evaluators.backends.predictions.files import WRITERS, ask, vlmevalkit_row, write_json, write_tsv, write_xlsx
 
 ROW = {"id": "dev-7", "question": "How sharp is it?", "options": ("Sharp", "Blurry", "In between"), "answer": "B"}

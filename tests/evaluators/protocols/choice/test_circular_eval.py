@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from eyechart.datasets_scripts.common.choice.rotations import rotate
-from eyechart.datasets_scripts.common.errors import DataError, EndpointError, MissingFileError, UsageError
+from eyechart.datasets_scripts.common.errors import DataError, MissingFileError, UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.requests.errors import EndpointError
 from eyechart.evaluators.requests.types import Response
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 from tests.evaluators import running

@@ -4,9 +4,9 @@ import functools
 
 import pytest
 
-from eyechart.datasets_scripts.common.errors import ModelError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
+from eyechart.evaluators.requests.errors import ModelError
 from eyechart.evaluators.requests.types import IMAGE, Backend, Loss, Response
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators import running
