@@ -5,78 +5,46 @@ response to the text of an answer. When it rejects a value, it names neither the
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
-from numbers import Integral, Real
-from typing import Any
+from numbers import Integral
+from typing import Any, NamedTuple
 
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import check_lengths
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """What a column may contain.
-
-    Attributes:
-        plain: Types whose values are always allowed, for a quick test that nearly every column passes.
-        fits: Whether a value of another type is allowed.
-        one: Name of a value in messages.
-        several: Name of a list of values in messages.
-    """
-
+class _Kind(NamedTuple):
     plain: frozenset[type]
+    """Types whose values are always allowed, for a quick test that nearly every column passes."""
     fits: Callable[[Any], bool]
+    """Whether another value is allowed; it may raise instead."""
     one: str
-    several: str
+    several: str = ""
 
 
-def _is_whole(value: Any) -> bool:
-    if isinstance(value, str):
-        return _is_text_of(int, value)
-    return isinstance(value, Integral) or (isinstance(value, Real) and float(value).is_integer())
-
-
-def _is_number(value: Any) -> bool:
-    if isinstance(value, str):
-        return _is_text_of(float, value)
-    try:
-        # Tensors of one number have `item`; `evaluate` takes them too.
-        number = value.item() if hasattr(value, "item") else value
-        return isinstance(number, Real) and not isinstance(number, bool) and isinstance(float(number), float)
-    except (ValueError, RuntimeError, OverflowError):
-        return False
-
-
-def _is_text_of(number: Callable[[str], object], text: str) -> bool:
-    """Whether a text is a number, as in released score files ("2.82 "), so that casting it loses nothing."""
-    try:
-        number(text)
-    except ValueError:
-        return False
-    return True
-
-
-_TEXT = _Kind(frozenset({str}), lambda value: isinstance(value, str), 'a string (use "" for an empty text)', "strings")
-# The scoring functions reject None where it has no meaning.
-_NAME = _Kind(
-    frozenset({str, int, type(None)}), lambda value: isinstance(value, str | Integral), "a string or a whole number", ""
-)
-_WHOLE = _Kind(frozenset({int}), _is_whole, "a whole number", "whole numbers")
-_NUMBER = _Kind(frozenset({float}), _is_number, "a number", "numbers")
-
-_KINDS = {"string": _TEXT, "large_string": _NAME, "int64": _WHOLE, "float64": _NUMBER}
+_KINDS = {
+    "string": _Kind(
+        frozenset({str}), lambda value: isinstance(value, str), 'a string (use "" for an empty text)', "strings"
+    ),
+    # The scoring functions reject None where it has no meaning.
+    "large_string": _Kind(
+        frozenset({str, int, type(None)}),
+        lambda value: isinstance(value, str | Integral),
+        "a string or a whole number",
+    ),
+    # Released score files have numbers as texts ("2.82 ").
+    "int64": _Kind(frozenset({int}), lambda value: int(value) == float(value), "a whole number"),
+    "float64": _Kind(
+        frozenset({float}),
+        lambda value: not isinstance(value, bool) and isinstance(float(value), float),
+        "a number",
+        "numbers",
+    ),
+}
 
 
 def check_columns(columns: Mapping[str, Any], features: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
-    """Check columns against their features and return them as lists.
-
-    Args:
-        columns: Columns by argument name: lists, arrays, tensors or columns of a dataset.
-        features: Feature of each column, from `datasets`: a value, or a sequence of values.
-
-    Returns:
-        The columns, all of the same length.
+    """Check columns against their features, from `datasets`, and return them as lists.
 
     Raises:
         InputError: A column is missing or is not a list, lengths differ, or a value would have to be cast; the message
@@ -101,21 +69,30 @@ def check_columns(columns: Mapping[str, Any], features: Mapping[str, Any]) -> di
 
 
 def _listed(name: str, column: Any) -> Sequence[Any]:
-    if column is None:
-        raise InputError(f"{name} is missing; it must be a list with one value per row")
     if hasattr(column, "tolist"):
         column = column.tolist()
-    if isinstance(column, str | bytes | Mapping) or not hasattr(column, "__len__"):
-        raise InputError(f"{name} must be a list with one value per row; it is {column!r}")
+    if not _is_list(column):
+        raise InputError(f"{name} must be a list with one value per row; it is {column!r:.200}")
     # A dataset column that is not sliced reads its rows one by one.
     return column if isinstance(column, list | tuple) else column[:]
+
+
+def _is_list(column: object) -> bool:
+    return hasattr(column, "__len__") and not isinstance(column, str | bytes | Mapping)
+
+
+def _fits(kind: _Kind, value: Any) -> bool:
+    try:
+        return type(value) in kind.plain or kind.fits(value)
+    except (TypeError, ValueError, OverflowError, RuntimeError):
+        return False
 
 
 def _check_values(name: str, column: Sequence[Any], kind: _Kind) -> None:
     if kind.plain.issuperset(map(type, column)):
         return
     for row, value in enumerate(column):
-        if type(value) not in kind.plain and not kind.fits(value):
+        if not _fits(kind, value):
             raise InputError(f"{name}[{row}] is {value!r:.200}; it must be {kind.one}")
 
 
@@ -123,9 +100,8 @@ def _check_rows(name: str, column: Sequence[Any], kind: _Kind) -> None:
     if {list}.issuperset(map(type, column)) and kind.plain.issuperset(map(type, chain.from_iterable(column))):
         return
     for row, values in enumerate(column):
-        listed = hasattr(values, "__len__") and not isinstance(values, str | bytes | Mapping)
-        if not listed or not all(type(value) in kind.plain or kind.fits(value) for value in values):
-            raise InputError(f"{name}[{row}] is {values!r}; it must be a list of {kind.several}")
+        if not _is_list(values) or not all(_fits(kind, value) for value in values):
+            raise InputError(f"{name}[{row}] is {values!r:.200}; it must be a list of {kind.several}")
 
 
 class CheckedColumns:
@@ -136,32 +112,29 @@ class CheckedColumns:
 
     # Set by `evaluate`.
     features: Mapping[str, Any]
+    num_process: int
+
+    def compute(self, **arguments: Any) -> dict[str, Any] | None:
+        """Compute the scores; see `evaluate.EvaluationModule.compute`.
+
+        Raises:
+            InputError: There are several processes, and an argument other than the columns, which alone `evaluate`
+                gathers, has one value per row.
+        """
+        for name, value in arguments.items():
+            is_per_row = _is_list(value) or isinstance(value, Mapping)
+            if self.num_process > 1 and name not in self.features and is_per_row:
+                gathered = ", ".join(self.features)
+                raise InputError(f"{name} cannot be used with num_process > 1: only {gathered} are gathered")
+        return super().compute(**arguments)  # type: ignore[misc]
 
     # `compute` calls this method too. The arguments are those of `evaluate`, whose columns may have any name.
     def add_batch(self, *, predictions: Any = None, references: Any = None, **columns: Any) -> None:
-        """Add rows.
-
-        Args:
-            predictions: The column `predictions`.
-            references: The column `references`.
-            columns: The other columns, by name.
-
-        Raises:
-            InputError: As for `check_columns`.
-        """
+        """Add rows; raises InputError as `check_columns`."""
         given = {"predictions": predictions, "references": references} | columns
         super().add_batch(**given | check_columns(given, self.features))  # type: ignore[misc]
 
     def add(self, *, prediction: Any = None, reference: Any = None, **values: Any) -> None:
-        """Add one row.
-
-        Args:
-            prediction: The row's value of `predictions`.
-            reference: The row's value of `references`.
-            values: The row's values of the other columns, by name.
-
-        Raises:
-            InputError: As for `check_columns`.
-        """
+        """Add one row; raises InputError as `check_columns`."""
         row = {"predictions": prediction, "references": reference} | values
         self.add_batch(**{name: [value] for name, value in row.items()})

@@ -16,7 +16,7 @@ try:
     from eyechart.metrics.scoring.choices.accuracy import choice_scores
     from eyechart.metrics.scoring.choices.reading import ExtractionSettings, read_choices
     from eyechart.metrics.scoring.choices.replies import Extraction
-    from eyechart.metrics.scoring.inputs import check_gathered, check_groups
+    from eyechart.metrics.scoring.inputs import check_groups
     from eyechart.metrics.scoring.judging.replies import Judge, name_or_none
 except ModuleNotFoundError as error:
     raise ImportError(f"{error}; in a checkout of eyechart, run: pip install -c constraints.txt .") from error
@@ -56,8 +56,6 @@ class ChoiceAccuracy(CheckedColumns, evaluate.Metric):
         extraction: Extraction = "declared",
         return_items: bool = False,
     ) -> dict[str, Any]:
-        columns = {"questions": questions, "groups": groups, "clusters": clusters, "finish_reasons": finish_reasons}
-        check_gathered(self.num_process, list(self.features), **columns)
         checked = check_groups(groups, len(predictions))
         settings = ExtractionSettings(
             name_or_none(judge), judge_template, judge_reads, rounds, fallback, seed, extraction

@@ -17,7 +17,7 @@ try:
     from eyechart.metrics.scoring.choices.circular_passes import check_question_groups, find_questions
     from eyechart.metrics.scoring.choices.reading import ExtractionSettings, check_replies
     from eyechart.metrics.scoring.choices.replies import Extraction
-    from eyechart.metrics.scoring.inputs import check_gathered, check_groups, check_member
+    from eyechart.metrics.scoring.inputs import check_groups, check_member
     from eyechart.metrics.scoring.judging.replies import Judge, name_or_none
 except ModuleNotFoundError as error:
     raise ImportError(f"{error}; in a checkout of eyechart, run: pip install -c constraints.txt .") from error
@@ -63,8 +63,6 @@ class CircularEval(CheckedColumns, evaluate.Metric):
         missing: str = "error",
         return_items: bool = False,
     ) -> dict[str, Any]:
-        columns = {"questions": questions, "groups": groups, "clusters": clusters, "finish_reasons": finish_reasons}
-        check_gathered(self.num_process, list(self.features), pass_counts=pass_counts, **columns)
         checked = check_groups(groups, len(predictions))
         settings = ExtractionSettings(
             name_or_none(judge), judge_template, "unmatched", rounds, fallback, seed, extraction

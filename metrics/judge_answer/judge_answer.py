@@ -13,7 +13,7 @@ import evaluate
 try:
     from eyechart.metrics.cards import module_texts
     from eyechart.metrics.columns import CheckedColumns
-    from eyechart.metrics.scoring.inputs import check_gathered, check_groups
+    from eyechart.metrics.scoring.inputs import check_groups
     from eyechart.metrics.scoring.judging.answers import answer_scores, read_answers
     from eyechart.metrics.scoring.judging.lexical import lexical
     from eyechart.metrics.scoring.judging.replies import Judge, judge_name
@@ -49,7 +49,6 @@ class JudgeAnswer(CheckedColumns, evaluate.Metric):
         rounds: int = 1,
         return_items: bool = False,
     ) -> dict[str, Any]:
-        check_gathered(self.num_process, list(self.features), groups=groups, clusters=clusters)
         judge = lexical if judge is None else judge
         settings = JudgeSettings(judge_name(judge), rounds)
         checked = check_groups(groups, len(predictions))

@@ -13,7 +13,7 @@ import evaluate
 try:
     from eyechart.metrics.cards import module_texts
     from eyechart.metrics.columns import CheckedColumns
-    from eyechart.metrics.scoring.inputs import check_gathered, check_groups
+    from eyechart.metrics.scoring.inputs import check_groups
     from eyechart.metrics.scoring.judging.descriptions import description_scores, read_descriptions
     from eyechart.metrics.scoring.judging.lexical import lexical
     from eyechart.metrics.scoring.judging.replies import Judge, judge_name
@@ -46,8 +46,6 @@ class JudgeDescription(CheckedColumns, evaluate.Metric):
         template: str = "q_bench",
         return_items: bool = False,
     ) -> dict[str, Any]:
-        columns = {"groups": groups, "clusters": clusters, "finish_reasons": finish_reasons}
-        check_gathered(self.num_process, list(self.features), **columns)
         judge = lexical if judge is None else judge
         settings = JudgeSettings(judge_name(judge), rounds)
         checked = check_groups(groups, len(predictions))

@@ -13,7 +13,6 @@ import evaluate
 try:
     from eyechart.metrics.cards import module_texts
     from eyechart.metrics.columns import CheckedColumns
-    from eyechart.metrics.scoring.inputs import check_gathered
     from eyechart.metrics.scoring.pairs.pools import RIDGE, check_pairs
     from eyechart.metrics.scoring.pairs.preferences import read_pairs
     from eyechart.metrics.scoring.pairs.scores import PairSettings, pair_scores
@@ -64,7 +63,6 @@ class PairedComparison(CheckedColumns, evaluate.Metric):
         return_items: bool = False,
     ) -> dict[str, Any]:
         ends = {"finish_reasons": finish_reasons, "reversed_finish_reasons": reversed_finish_reasons}
-        check_gathered(self.num_process, list(self.features), pool_ids=pool_ids, **ends)
         settings = PairSettings(aggregator, order_seed, pool_weights, undefined_pools, fit, resamples, seed, ridge)
         pairs = check_pairs(first_ids, second_ids, first_references, second_references, pool_ids)
         items = read_pairs(predictions, reversed_predictions, pairs, **ends)

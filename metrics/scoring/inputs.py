@@ -15,16 +15,7 @@ FloatArray = NDArray[np.float64]
 
 
 def check_lengths(**columns: Sized) -> int:
-    """Check that columns have the same length, and return it.
-
-    Args:
-        columns: Columns by argument name; the first one sets the length.
-
-    Returns:
-        The number of rows, at least 1.
-
-    Raises:
-        InputError: The lengths differ or there are no rows.
+    """Check that columns, by argument name, have the same length of at least 1, and return it.
 
     Examples:
         >>> check_lengths(predictions=["A", "B"], references=["A", "A"])
@@ -61,16 +52,7 @@ def check_letter(argument: str, row: int, letter: object, n_options: int) -> int
 
 
 def check_numbers(argument: str, values: ArrayLike, columns: int | None = None) -> FloatArray:
-    """Values as a finite float64 array.
-
-    Args:
-        argument: Name for the message.
-        values: Numbers, shape (n,), or (n, columns).
-        columns: Number of columns, or None for a flat array.
-
-    Raises:
-        InputError: The shape is wrong, or a value is not a number, nan or infinite.
-    """
+    """Values as a float64 array of shape (n,), or (n, columns); all must be finite numbers."""
     shape = "one number per row" if columns is None else f"{columns} numbers per row"
     try:
         array = np.asarray(values, dtype=np.float64)
@@ -88,7 +70,7 @@ def check_numbers(argument: str, values: ArrayLike, columns: int | None = None) 
 
 
 def check_opinions(argument: str, values: ArrayLike) -> FloatArray:
-    """Opinion scores as `check_numbers` returns them; raises InputError for booleans and texts too."""
+    """Opinion scores as `check_numbers` returns them; booleans and texts are errors too."""
     for row, value in enumerate(np.asarray(values, dtype=object).flat):
         if isinstance(value, bool | np.bool_ | str | bytes):
             raise InputError(f"{argument} must contain one number per row; {argument}[{row}] is {value!r:.200}")
@@ -108,13 +90,9 @@ def _first_misfit(argument: str, values: Any, columns: int | None) -> str:
 
 
 def scaled(values: FloatArray) -> tuple[FloatArray, int]:
-    """Scale values to sizes up to 1, so that their sums and squares neither overflow nor underflow.
+    """Values divided by a power of two, and its exponent, so that their sums and squares do not overflow or underflow.
 
-    Args:
-        values: Finite numbers, shape (n,), n >= 1.
-
-    Returns:
-        The values divided by a power of two, which causes no rounding, and its exponent.
+    The scaled values are at most 1 in size; the division causes no rounding.
 
     Examples:
         >>> values, exponent = scaled(np.array([3.0, -4.0]))
@@ -126,25 +104,13 @@ def scaled(values: FloatArray) -> tuple[FloatArray, int]:
 
 
 def check_count(argument: str, value: object) -> None:
-    """Check that a value is a whole number of at least 1.
-
-    Raises:
-        InputError: It is not.
-    """
+    """Check that a value is a whole number of at least 1."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise InputError(f"{argument} is {value!r}; it must be a whole number of at least 1")
 
 
 def check_groups(groups: Mapping[str, Sequence[Any]] | None, n: int) -> dict[str, list[str]]:
-    """Groups as lists of strings.
-
-    Args:
-        groups: Group name to one value per row, or None.
-        n: Number of rows.
-
-    Raises:
-        InputError: A group is not a list, or its length is not `n`.
-    """
+    """Groups, each a name with one value for each of n rows, as lists of strings."""
     if groups is None:
         return {}
     if not isinstance(groups, Mapping):
@@ -164,29 +130,8 @@ def check_groups(groups: Mapping[str, Sequence[Any]] | None, n: int) -> dict[str
     return checked
 
 
-def check_gathered(num_process: int, gathered: Sequence[str], **arguments: object) -> None:
-    """Reject arguments that `evaluate` cannot gather from several processes.
-
-    Args:
-        num_process: Number of processes.
-        gathered: Names of the columns that `evaluate` gathers.
-        arguments: The other arguments with one value per row; None if not given.
-
-    Raises:
-        InputError: There are several processes and one of the arguments is given.
-    """
-    given = [name for name, value in arguments.items() if value is not None]
-    if num_process > 1 and given:
-        columns = f"{', '.join(gathered[:-1])} and {gathered[-1]}"
-        raise InputError(f"{given[0]} cannot be used with num_process > 1: only {columns} are gathered")
-
-
 def check_member(argument: str, value: object, allowed: Sequence[str]) -> None:
-    """Check that a value is allowed.
-
-    Raises:
-        InputError: It is not; the message lists the allowed values and suggests the most similar one.
-    """
+    """Check that a value is one of those allowed."""
     if value in allowed:
         return
     near = get_close_matches(str(value), allowed, n=1)
@@ -215,9 +160,6 @@ def map_groups(
     Args:
         groups: Group name to one value per row.
         compute: Function of a part's name, such as "concern=blur", and its row numbers.
-
-    Returns:
-        A dict from `by_<group name>` to a dict from each value to the result of `compute`.
 
     Examples:
         >>> map_groups({"type": ["what", "how", "what"]}, lambda part, rows: {"n": len(rows)})

@@ -16,7 +16,7 @@ try:
     from eyechart.metrics.scoring.choices.reading import ExtractionSettings
     from eyechart.metrics.scoring.choices.replies import Extraction
     from eyechart.metrics.scoring.choices.self_awareness import read_self_awareness, self_awareness_scores
-    from eyechart.metrics.scoring.inputs import check_gathered, check_groups
+    from eyechart.metrics.scoring.inputs import check_groups
     from eyechart.metrics.scoring.judging.replies import Judge, name_or_none
 except ModuleNotFoundError as error:
     raise ImportError(f"{error}; in a checkout of eyechart, run: pip install -c constraints.txt .") from error
@@ -63,10 +63,6 @@ class SelfAwareness(CheckedColumns, evaluate.Metric):
         unreadable_forced: str = "apart",
         return_items: bool = False,
     ) -> dict[str, Any]:
-        ends = {"finish_reasons": finish_reasons, "forced_finish_reasons": forced_finish_reasons}
-        check_gathered(
-            self.num_process, list(self.features), questions=questions, groups=groups, clusters=clusters, **ends
-        )
         checked = check_groups(groups, len(predictions))
         settings = ExtractionSettings(
             name_or_none(judge), judge_template, "unmatched", rounds, fallback, seed, extraction

@@ -14,7 +14,7 @@ try:
     from eyechart.metrics.cards import module_texts
     from eyechart.metrics.columns import CheckedColumns
     from eyechart.metrics.scoring.errors import InputError
-    from eyechart.metrics.scoring.inputs import check_gathered, check_groups, check_member
+    from eyechart.metrics.scoring.inputs import check_groups, check_member
     from eyechart.metrics.scoring.quality.correlation import FitName
     from eyechart.metrics.scoring.quality.pooling import PoolingSettings, Strategy, Ties, read_logits, read_scores
     from eyechart.metrics.scoring.quality.scores import QualitySettings, quality_scores
@@ -55,7 +55,6 @@ class SoftmaxIqa(CheckedColumns, evaluate.Metric):
         seed: int = 0,
         return_items: bool = False,
     ) -> dict[str, Any]:
-        check_gathered(self.num_process, list(self.features), groups=groups)
         checked = check_groups(groups, len(references))
         pooling = PoolingSettings(strategy, temperature, ties)
         is_logits = self._configuration() == "logits"

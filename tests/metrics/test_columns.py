@@ -55,7 +55,7 @@ def test_sound(given: Mapping[str, Any]) -> None:
     [
         ({"texts": "ab"}, "texts must be a list with one value per row; it is 'ab'"),
         ({"texts": {"a": 1, "b": 2}}, "texts must be a list with one value per row"),
-        ({"texts": None}, "texts is missing"),
+        ({"texts": None}, "texts must be a list with one value per row; it is None"),
         ({"places": [0]}, "places has 1 rows and texts has 2; row 1 is the first without a partner"),
         ({"places": []}, "places has 0 rows and texts has 2; row 0 is the first"),
         ({"texts": [None, "a"]}, r'texts\[0\] is None; it must be a string \(use "" for an empty text\)'),

@@ -175,7 +175,7 @@ def test_what_two_processes_cannot_gather(case: Case) -> None:
     per_row = [name for name, value in case.others().items() if isinstance(value, list | dict)]
     for name in per_row:
         with pytest.raises(ValueError, match=f"{name} cannot be used with num_process > 1"):
-            metric._compute(**case.columns(), **{name: case.arguments[name]})
+            metric.compute(**case.columns(), **{name: case.arguments[name]})
 
 
 def _first_column(card: str, heading: str) -> list[str]:

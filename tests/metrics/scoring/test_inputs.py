@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.inputs import check_gathered, check_groups, check_lengths, check_numbers
+from eyechart.metrics.scoring.inputs import check_groups, check_lengths, check_numbers
 
 
 def test_numbers() -> None:
@@ -43,10 +43,3 @@ def test_bad_groups(groups: object, message: str) -> None:
 def test_lengths() -> None:
     with pytest.raises(InputError, match="b has 1 rows and a has 2; row 1 is the first without a partner"):
         check_lengths(a=[1, 2], b=[1])
-
-
-def test_gathered() -> None:
-    check_gathered(1, ["a", "b"], groups={})
-    check_gathered(2, ["a", "b"], groups=None, questions=None)
-    with pytest.raises(InputError, match="groups cannot be used with num_process > 1: only a, b and c are gathered"):
-        check_gathered(2, ["a", "b", "c"], questions=None, groups={})
