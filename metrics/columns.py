@@ -9,6 +9,8 @@ from itertools import chain
 from numbers import Integral
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import check_lengths
 
@@ -36,7 +38,7 @@ _KINDS = {
     "int64": _Kind(frozenset({int}), lambda value: int(value) == float(value), "a whole number"),
     "float64": _Kind(
         frozenset({float}),
-        lambda value: not isinstance(value, bool) and isinstance(float(value), float),
+        lambda value: not isinstance(value, bool | np.bool_) and isinstance(float(value), float),
         "a number",
         "numbers",
     ),
