@@ -1,4 +1,4 @@
-"""Replies as models write them, with the choice they make. test_choices.py runs this file.
+"""Replies as models write them, with the choice they make. test_replies.py runs this file.
 
 Options are listed once per block; each reply stands with the letter it names, or None.
 """
