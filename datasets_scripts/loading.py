@@ -200,10 +200,9 @@ def register() -> None:
     Always set `data_dir`. Without `data_files`, `datasets` lists all of that folder at each call, which takes time for
     large folders.
     """
-    from datasets import packaged_modules
+    from eyechart.datasets_scripts.common.prepared import register_scripts
 
-    known = packaged_modules._PACKAGED_DATASETS_MODULES
-    known.update({name: (dataset.module, _script_hash(dataset)) for name, dataset in DATASETS.items()})
+    register_scripts({name: (dataset.module, _script_hash(dataset)) for name, dataset in DATASETS.items()})
 
 
 def _make_cache_folder(cache_dir: str | PathLike[str] | None) -> None:

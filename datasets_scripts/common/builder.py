@@ -20,7 +20,7 @@ from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row
 from eyechart.datasets_scripts.common.fingerprint import files_fingerprint, folder_fingerprint, source_fingerprint
 from eyechart.datasets_scripts.common.left_out import LeftOut
 from eyechart.datasets_scripts.common.paths import find_image, is_inside, release_folder
-from eyechart.datasets_scripts.common.prepared import record_files, remove_if_damaged
+from eyechart.datasets_scripts.common.prepared import PreparedBuilder
 
 IMAGES = ("load", "skip")
 """Values of the setting `images`."""
@@ -68,7 +68,7 @@ class Annotation:
     """Folders that may contain the images, the most likely first."""
 
 
-class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
+class BenchmarkBuilder(PreparedBuilder):
     """Base class of all loading scripts.
 
     A script finds its annotations (`_annotations`), reads a file into raw rows (`_read`) and turns one raw row into one
@@ -107,15 +107,6 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
             BadAnnotationError: The row is malformed.
         """
 
-    def _build_cache_dir(self) -> str:
-        folder: str = super()._build_cache_dir()
-        remove_if_damaged(folder)
-        return folder
-
-    def _save_info(self) -> None:
-        super()._save_info()
-        record_files(self._output_dir)
-
     def _split_generators(self, dl_manager: datasets.DownloadManager) -> list[datasets.SplitGenerator]:
         if self.config.images not in IMAGES:
             raise unknown_name("value", self.config.images, IMAGES, "of images")
@@ -135,7 +126,7 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
                 reason = f"no row of split {annotation.split!r} can be loaded{left_out.summary(annotation.split)}"
                 raise BadAnnotationError(reason, path=annotation.files[0])
         if not dl_manager.is_streaming:
-            left_out.save(self._output_dir)
+            left_out.save(self.output_folder)
         return [datasets.SplitGenerator(name=split, gen_kwargs={"rows": part}) for split, (_, part) in rows.items()]
 
     def _wanted(self, annotations: list[Annotation]) -> list[Annotation]:
@@ -163,7 +154,7 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
         """Download one of the release's files into the cache of `datasets`, or its rest, and return its path there."""
         # The Hub's address may be that of a mirror.
         location = location.replace("https://huggingface.co", datasets.config.HF_ENDPOINT)
-        folder = self._cache_downloaded_dir
+        folder = self.downloads_folder
         try:
             path = None
             if location.startswith(("http://", "https://")) and not location.startswith(datasets.config.HF_ENDPOINT):
@@ -187,7 +178,7 @@ class BenchmarkBuilder(datasets.GeneratorBasedBuilder):
 
     @property
     def _unpacked_folder(self) -> str:
-        return os.path.join(self._cache_downloaded_dir, datasets.config.EXTRACTED_DATASETS_DIR)
+        return os.path.join(self.downloads_folder, datasets.config.EXTRACTED_DATASETS_DIR)
 
     def _checked(self, annotation: Annotation, left_out: LeftOut) -> tuple[int, Iterable[dict[str, Any]]]:
         """The number of examples of a split, all of which were checked, and the examples."""

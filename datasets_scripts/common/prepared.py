@@ -1,4 +1,8 @@
-"""Prepared datasets in the cache of `datasets`: one whose files were damaged is removed, so that it is made again."""
+"""Prepared datasets in the cache of `datasets`: one whose files were damaged is removed, so that it is made again.
+
+This is the only file that uses private names of `datasets` (checked with 3.6.0 and 5.2.0): no public ones tell where a
+builder writes while it writes, where it downloads to, how a dataset in memory is identified, or add a script by name.
+"""
 
 import contextlib
 import hashlib
@@ -6,12 +10,13 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import datasets
-from datasets.utils._filelock import FileLock
+from filelock import FileLock
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.paths import is_below, is_image, open_regular
@@ -19,6 +24,45 @@ from eyechart.datasets_scripts.common.whole import write_whole
 
 RECORD = "eyechart_files.json"
 """File next to the Arrow files with the size, times and SHA-256 of each."""
+
+
+class PreparedBuilder(datasets.GeneratorBasedBuilder):
+    """A builder that records the files that it prepares, and prepares them again if they were damaged."""
+
+    @property
+    def output_folder(self) -> str:
+        """Folder of the prepared dataset; while it is written, that of the unfinished one."""
+        return str(self._output_dir)
+
+    @property
+    def cache_folder(self) -> str:
+        """Folder of all prepared datasets."""
+        return str(self._cache_dir_root)
+
+    @property
+    def downloads_folder(self) -> str:
+        """Folder of downloaded files."""
+        return str(self._cache_downloaded_dir)
+
+    def _build_cache_dir(self) -> str:
+        folder: str = super()._build_cache_dir()
+        remove_if_damaged(folder)
+        return folder
+
+    def _save_info(self) -> None:
+        # The last step before the unfinished folder gets its name.
+        super()._save_info()
+        record_files(self.output_folder)
+
+
+def fingerprint(dataset: datasets.Dataset) -> str:
+    """Return a hash that changes with the rows of a dataset."""
+    return str(dataset._fingerprint)
+
+
+def register_scripts(scripts: Mapping[str, tuple[str, str]]) -> None:
+    """Let plain `datasets.load_dataset` find modules by name; every name has its module and a hash of the code."""
+    datasets.packaged_modules._PACKAGED_DATASETS_MODULES.update(scripts)
 
 
 def load_prepared(path: str, config: str | None, split: str | None, cache_dir: str | None = None, **files: Any) -> Any:

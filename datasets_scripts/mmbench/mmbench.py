@@ -171,7 +171,7 @@ class MMBench(BenchmarkBuilder):
     def _warn_of_earlier_file(self, path: str, url: str) -> None:
         message = (
             f"{path} is the earlier version of {url}, without answers; the current version has answers. To get it, "
-            f"delete this file and the prepared data in {self._output_dir}."
+            f"delete this file and the prepared data in {self.output_folder}."
         )
         warnings.warn(message, ChecksumWarning, stacklevel=2)
 

@@ -16,7 +16,7 @@ from eyechart.datasets_scripts.common.files.image_cells import ImageCell
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, iterate_jsonl_rows
 from eyechart.datasets_scripts.common.files.tsv import iterate_tsv_rows, read_tsv_header
 from eyechart.datasets_scripts.common.fingerprint import files_fingerprint
-from eyechart.datasets_scripts.common.prepared import load_prepared
+from eyechart.datasets_scripts.common.prepared import fingerprint, load_prepared
 
 FILES = (".tsv", ".csv", ".jsonl", ".parquet")
 """Suffixes of the files that are read."""
@@ -172,7 +172,7 @@ def _of_dataset(dataset: datasets.Dataset, split: str, path: str) -> OwnSource:
 
     in_cache = os.path.join(constants.HF_HUB_CACHE, f"datasets--{path.replace('/', '--')}")
     folder = path if os.path.isdir(path) else os.path.dirname(path) if os.path.isfile(path) else in_cache
-    return OwnSource(tuple(dataset.column_names), groups, split, (folder,), dataset._fingerprint, read)
+    return OwnSource(tuple(dataset.column_names), groups, split, (folder,), fingerprint(dataset), read)
 
 
 def _is_scalar(feature: Any) -> bool:

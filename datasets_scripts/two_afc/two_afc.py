@@ -268,7 +268,7 @@ class TwoAfc(BenchmarkBuilder):
             data_dir=self.config.data_dir,
             data_files=chosen_data_files(self.config, _SCORE_SUFFIXES),
             images=self.config.images,
-            cache_dir=self._cache_dir_root,
+            cache_dir=self.cache_folder,
         )
 
     @cached_property

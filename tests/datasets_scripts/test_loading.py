@@ -12,7 +12,7 @@ from typing import Any
 import datasets
 import pytest
 
-from eyechart.datasets_scripts import left_out, load_dataset, loading, options_in_force
+from eyechart.datasets_scripts import left_out, load_builder, load_dataset, loading, options_in_force
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, MissingImagesError, UsageError
 
 Folder = Callable[..., Path]
@@ -216,3 +216,12 @@ def test_a_damaged_sidecar_is_named(kadis: Folder) -> None:
     sidecar.write_text("{", encoding="utf-8")
     with pytest.raises(Exception, match=r"left_out\.json: the list of left-out items is not valid JSON"):
         left_out(part)
+
+
+@pytest.mark.parametrize(
+    "name", ["_output_dir", "_cache_dir_root", "_cache_downloaded_dir", "_build_cache_dir", "_save_info"]
+)
+def test_private_names_of_datasets_are_used_in_one_file(name: str) -> None:
+    assert hasattr(load_builder("csiq"), name), f"datasets {datasets.__version__} has no {name}: see prepared.py"
+    users = [path for path in Path(loading.__file__).parent.rglob("*.py") if name in path.read_text(encoding="utf-8")]
+    assert [path.name for path in users] == ["prepared.py"]
