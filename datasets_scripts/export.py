@@ -7,30 +7,31 @@ datasets.
 
 import json
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.catalog import find_dataset
-from eyechart.datasets_scripts.common.errors import DataError, UsageError, unknown_name
-from eyechart.datasets_scripts.common.left_out import left_out
+from eyechart.datasets_scripts.common.errors import DataError, HubError, UsageError, unknown_name
+from eyechart.datasets_scripts.common.left_out import SIDECAR, left_out
 from eyechart.datasets_scripts.common.whole import whole_folder
-from eyechart.datasets_scripts.export_card import Circumstances, Origin, WrittenConfig, WrittenSplit, write_card
+from eyechart.datasets_scripts.export_card import WrittenConfig, WrittenSplit, write_card
 from eyechart.datasets_scripts.loading import load_dataset
+from eyechart.datasets_scripts.official import in_official_terms, official_counts
 
 if TYPE_CHECKING:
     import datasets
     import pyarrow as pa
 
-MAX_SHARD_BYTES = 500_000_000
-"""A shard is closed when its rows take this many bytes in memory."""
+MAX_SHARD_BYTES = 1_000_000_000
 PRIVATE_COLUMNS = ("answer", "description")
 """Columns that are private in a private split."""
 PASSES_COLUMN = "passes"
 """Column of structs that repeat the answer for each pass of a question."""
+_CHUNKS = {"min_chunk_size": 256 * 1024, "max_chunk_size": 1024 * 1024, "norm_level": 0}
+"""Pages end where the content says, so that the Hub stores equal parts of two exports once; as `datasets` 5 does it."""
 _ROWS_PER_GROUP = 100
 Folder = str | os.PathLike[str]
 
@@ -60,7 +61,7 @@ def export(
         data_dir: As for `load_dataset`; a mapping from configurations to folders if they have different folders.
         skip_missing: Leave out rows without an image; `left_out.json` lists them.
         skip_bad: Leave out malformed rows; `left_out.json` lists them.
-        options: Settings of this dataset, as for `load_dataset`.
+        options: Settings of this dataset.
         i_have_the_rights: Also write private answers and texts, and images of gated datasets. The card says so.
         num_proc: Number of processes that prepare the dataset.
         cache_dir: Folder of prepared datasets.
@@ -78,17 +79,8 @@ def export(
     folder = Path(out).expanduser().absolute()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"out must be a new or empty folder; {folder} is not")
-    images = i_have_the_rights or not dataset.gated
-    load = partial(
-        load_dataset,
-        name,
-        skip_missing=skip_missing,
-        skip_bad=skip_bad,
-        images="load" if images else "skip",
-        options=options,
-        num_proc=num_proc,
-        cache_dir=cache_dir,
-    )
+    has_images = i_have_the_rights or not dataset.gated
+    is_mini = any(map(mini.is_release, sources.values()))
     with ExitStack() as stack:
         try:
             unfinished = stack.enter_context(whole_folder(folder))
@@ -97,32 +89,92 @@ def export(
         written = []
         for one, source in sources.items():
             try:
-                parts = load(one, data_dir=source)
+                parts = load_dataset(
+                    name,
+                    one,
+                    data_dir=source,
+                    skip_missing=skip_missing,
+                    skip_bad=skip_bad,
+                    images="load" if has_images else "skip",
+                    options=options,
+                    num_proc=num_proc,
+                    cache_dir=cache_dir,
+                )
             except DataError as error:
                 if config is None and len(sources) > 1:
                     error.add_note(f"The error is in config {one!r}. To export only others: config=... or --config")
                 raise
+            # The folders of this machine are not to be published.
+            skipped = [{**item, "path": os.path.basename(item["path"])} for item in left_out(parts)]
             place = unfinished / ("data" if one == "default" else one)
             place.mkdir()
-            splits = [
-                _write_split(
-                    part, place, split, split in dataset.private_splits(one), i_have_the_rights, max_shard_bytes
-                )
-                for split, part in parts.items()
-            ]
-            skipped = _without_folders(left_out(parts))
+            splits = []
+            for split, part in parts.items():
+                private = split in dataset.private_splits(one)
+                blank, texts = _private_texts(part, private, i_have_the_rights)
+                files, size = _write_shards(part, place, split, blank, max_shard_bytes)
+                rows = f"{part.num_rows} rows"
+                if not is_mini and (share := _share(part, official_counts(name, one, split, options))):
+                    rows += f" ({share})"
+                if count := sum(item["split"] == split for item in skipped):
+                    rows += f"; {count} rows were left out, see `{SIDECAR}`"
+                splits.append(WrittenSplit(split, files, part.num_rows, size, rows + texts))
             written.append(WrittenConfig(one, next(iter(parts.values())).features, splits, skipped))
-        made = Circumstances(images, _origin(sources.values()), options or {})
-        write_card(unfinished, dataset, written, made)
+        origin = "a local copy of the release" if any(sources.values()) else "the official release"
+        if is_mini:
+            origin = "eyechart's synthetic demo data, which have the benchmark's layout but not its items"
+        facts = [f"The source is {origin}.", "Images are embedded byte for byte."]
+        if dataset.gated:
+            consequence = "do not redistribute this copy" if has_images else "they are not part of this copy"
+            facts[1] = f"The authors give the images only on request: {consequence}."
+        facts += [f"Option `{option}` is {json.dumps(value)}." for option, value in (options or {}).items()]
+        write_card(unfinished, dataset, written, facts)
         if folder.exists():
             folder.rmdir()
     return folder
 
 
-def _origin(folders: Collection[Folder | None]) -> Origin:
-    if any(map(mini.is_release, folders)):
-        return Origin.MINI
-    return Origin.OFFICIAL if all(folder is None for folder in folders) else Origin.FOLDER
+def push_to_hub(folder: str | Path, repo: str, *, public: bool = False, endpoint: str | None = None) -> str:
+    """Upload an exported folder to a dataset repository, which is created if it does not exist.
+
+    The account is that of `hf auth login` or of the token in `HF_TOKEN`. Files of the same name are replaced in one
+    commit; other files of the repository are kept.
+
+    Args:
+        folder: The folder that `export` wrote.
+        repo: Name of the repository, "user/name".
+        public: Create a new repository as public, and allow an existing public one; otherwise it must be private.
+        endpoint: Address of the Hub; `HF_ENDPOINT` or https://huggingface.co by default.
+
+    Returns:
+        Address of the repository.
+
+    Raises:
+        UsageError: `folder` is not an exported folder, or `repo` is not a valid name or is public.
+        HubError: The Hub refused the upload, or cannot be reached.
+    """
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HFValidationError
+
+    if not (Path(folder) / "README.md").is_file():
+        raise UsageError(f"folder={str(folder)!r} is not an exported folder: it has no README.md")
+    api = HfApi(endpoint=endpoint)
+    try:
+        address = api.create_repo(repo, repo_type="dataset", private=not public, exist_ok=True)
+        if not public and not api.dataset_info(address.repo_id).private:
+            raise UsageError(f"repo={repo!r} is public; to upload to it: public=True (command line: --public)")
+        message = "Upload what eyechart exported"
+        api.upload_folder(repo_id=address.repo_id, folder_path=folder, repo_type="dataset", commit_message=message)
+    except UsageError:
+        raise
+    except HFValidationError as error:
+        raise UsageError(f"repo={repo!r} is not a valid repository name: {error}") from error
+    # The library's HTTP client, and with it the class of its errors, differs between versions.
+    except Exception as error:
+        cause = f" ({error.__cause__})" if error.__cause__ else ""
+        hint = "Log in with `hf auth login` and a token with write access to this repository"
+        raise HubError(f"{folder} was not uploaded to {repo}: {error}{cause}\n{hint}") from error
+    return str(address)
 
 
 def _sources(configs: Sequence[str], data_dir: Folder | Mapping[str, Folder] | None) -> dict[str, Folder | None]:
@@ -132,109 +184,72 @@ def _sources(configs: Sequence[str], data_dir: Folder | Mapping[str, Folder] | N
     for config in data_dir:
         if config not in configs:
             raise unknown_name("config", config, configs, "in data_dir")
-    missing = [config for config in configs if config not in data_dir]
-    if missing:
-        raise UsageError(f"data_dir has no folder for config {missing[0]!r}")
+    for config in configs:
+        if config not in data_dir:
+            raise UsageError(f"data_dir has no folder for config {config!r}")
     return {config: data_dir[config] for config in configs}
 
 
-def _without_folders(items: list[dict[str, str]]) -> list[dict[str, str]]:
-    """Return the left-out items without the folders of this machine, which are not to be published."""
-    return [{**item, "path": os.path.basename(item["path"])} for item in items]
+def _private_texts(part: "datasets.Dataset", private: bool, has_rights: bool) -> tuple[str, str]:
+    """The column of answers or golden texts to leave empty ("" for none), and what the card says about it."""
+    column = next((name for name in PRIVATE_COLUMNS if name in part.column_names), "")
+    given = sum(map(bool, part[column])) if column else 0
+    if private and given and not has_rights:
+        return column, f"; {given} {column}s are private and were left out"
+    if column and not given:
+        return "", f"; {column}s are {'private and ' if private else ''}not part of this copy"
+    return "", f"; {column}s are private: do not redistribute this copy" if private else ""
 
 
-def _write_split(
-    part: "datasets.Dataset", folder: Path, split: str, private: bool, has_rights: bool, max_shard_bytes: int
-) -> WrittenSplit:
-    column = next((name for name in PRIVATE_COLUMNS if name in part.column_names), None)
-    given = 0 if column is None else sum(map(bool, part[column]))
-    blanked = private and not has_rights and given > 0
-    tables = _embedded_tables(part, column if blanked else None)
-    files, size = _write_shards(tables, _portable_schema(part.features), folder, split, max_shard_bytes)
-    return WrittenSplit(
-        name=split,
-        files=[file.relative_to(folder.parent).as_posix() for file in files],
-        num_examples=part.num_rows,
-        items=_count_items(part),
-        num_bytes=size,
-        column=column,
-        given=given,
-        private=private,
-        blanked=blanked,
-    )
-
-
-def _count_items(part: "datasets.Dataset") -> int | None:
+def _share(part: "datasets.Dataset", official: tuple[int, ...]) -> str:
+    """The number of items in terms of the official release; "" if that is unknown."""
     if "pool" in part.column_names:
         # Not every pair is part of the scores.
-        return None
-    return len(set(part["question_id"])) if "question_id" in part.column_names else part.num_rows
+        return ""
+    items = len(set(part["question_id"])) if "question_id" in part.column_names else part.num_rows
+    return in_official_terms(items, official)
 
 
 def _write_shards(
-    tables: Iterator["pa.Table"], schema: "pa.Schema", folder: Path, split: str, max_shard_bytes: int
-) -> tuple[list[Path], int]:
-    """Write tables as `<split>-<number>-of-<count>.parquet`; return the files and their size in memory."""
+    part: "datasets.Dataset", folder: Path, split: str, blank: str, max_shard_bytes: int
+) -> tuple[list[str], int]:
+    """Write a split as `<split>-<number>-of-<count>.parquet`; return the files and their size in memory."""
     import pyarrow.parquet as pq
 
     shards: list[Path] = []
     sizes: list[int] = []
-    writer = None
-    try:
-        for table in tables:
-            if writer is None or sizes[-1] > max_shard_bytes:
-                if writer is not None:
-                    writer.close()
+    with ExitStack() as files:
+        for table in _embedded_tables(part, blank):
+            if not sizes or sizes[-1] > max_shard_bytes:
+                files.close()
                 shards.append(folder / f"{split}-{len(shards):05d}.parquet")
                 sizes.append(0)
-                writer = pq.ParquetWriter(shards[-1], schema)
-            writer.write_table(table.replace_schema_metadata(schema.metadata))
+                writer = pq.ParquetWriter(
+                    shards[-1], table.schema, use_content_defined_chunking=_CHUNKS, write_page_index=True
+                )
+                writer.add_key_value_metadata({"content_defined_chunking": json.dumps(_CHUNKS)})
+                files.enter_context(writer)
+            writer.write_table(table)
             sizes[-1] += table.nbytes
-    finally:
-        if writer is not None:
-            writer.close()
-    names = (f"{split}-{index:05d}-of-{len(shards):05d}.parquet" for index in range(len(shards)))
-    return [shard.rename(shard.with_name(name)) for shard, name in zip(shards, names, strict=True)], sum(sizes)
+    names = [f"{split}-{index:05d}-of-{len(shards):05d}.parquet" for index in range(len(shards))]
+    for shard, name in zip(shards, names, strict=True):
+        shard.rename(folder / name)
+    return [f"{folder.name}/{name}" for name in names], sum(sizes)
 
 
-def _embedded_tables(part: "datasets.Dataset", blank: str | None) -> Iterator["pa.Table"]:
-    """Yield the rows in groups, with image bytes instead of paths, and with the column `blank` emptied."""
+def _embedded_tables(part: "datasets.Dataset", blank: str) -> Iterator["pa.Table"]:
+    """Yield the rows in groups, with image bytes instead of paths, and with the texts of the column `blank` emptied."""
+    import pyarrow as pa
     from datasets.table import embed_table_storage
 
-    schema = part.features.arrow_schema
     for table in part.with_format("arrow").iter(batch_size=_ROWS_PER_GROUP):
         # `to_parquet` would store the images' paths instead of their bytes.
-        embedded = embed_table_storage(table.cast(schema))
-        yield embedded if blank is None else _blanked(embedded, blank)
-
-
-def _blanked(table: "pa.Table", column: str) -> "pa.Table":
-    """The table without the texts of a column, and without those of the same name in a question's passes."""
-    import pyarrow as pa
-
-    emptied: dict[str, list[Any]] = {column: [""] * len(table)}
-    if PASSES_COLUMN in table.column_names:
-        passes = table.column(PASSES_COLUMN).to_pylist()
-        emptied[PASSES_COLUMN] = [[{**one, column: ""} for one in of_row] for of_row in passes]
-    for name, values in emptied.items():
-        place = table.column_names.index(name)
-        field = table.schema.field(place)
-        table = table.set_column(place, field, pa.array(values, field.type))
-    return table
-
-
-def _portable_schema(features: "datasets.Features") -> "pa.Schema":
-    """Return the Arrow schema with features in a form that every version of `datasets` reads."""
-    schema = features.arrow_schema
-    metadata = {key: json.dumps(_portable(json.loads(value))).encode() for key, value in schema.metadata.items()}
-    return schema.with_metadata(metadata)
-
-
-def _portable(value: Any) -> Any:
-    """Return a list feature in the form that all versions read: a list of structs as a list, others as a sequence."""
-    if not isinstance(value, dict):
-        return value
-    inner = {key: _portable(one) for key, one in value.items()}
-    if value.get("_type") not in ("List", "Sequence"):
-        return inner
-    return {**inner, "_type": "Sequence"} if "_type" in inner["feature"] else [inner["feature"]]
+        table = embed_table_storage(table.cast(part.features.arrow_schema))
+        emptied: dict[str, list[Any]] = {blank: [""] * len(table)} if blank else {}
+        if blank and PASSES_COLUMN in table.column_names:
+            passes = table.column(PASSES_COLUMN).to_pylist()
+            emptied[PASSES_COLUMN] = [[{**one, blank: ""} for one in of_row] for of_row in passes]
+        for name, values in emptied.items():
+            field = table.schema.field(name)
+            table = table.set_column(table.column_names.index(name), field, pa.array(values, field.type))
+        yield table

@@ -58,14 +58,11 @@ class BenchmarkConfig(datasets.BuilderConfig):
 
 @dataclass(frozen=True)
 class Annotation:
-    """The annotation files and image folders of one split."""
+    """The annotation files of one split, and the folders that may contain its images, the most likely first."""
 
     split: str
-    """Name of the split."""
     files: tuple[str, ...]
-    """Annotation files, whose rows are concatenated."""
     image_folders: tuple[str, ...]
-    """Folders that may contain the images, the most likely first."""
 
 
 class BenchmarkBuilder(PreparedBuilder):
@@ -98,28 +95,30 @@ class BenchmarkBuilder(PreparedBuilder):
 
     @abstractmethod
     def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any] | None:
-        """Turn one raw row into an example whose image column contains file names or `ImageCell`s.
-
-        Returns:
-            The example, or None if the row is not an example of this split and configuration.
+        """Turn a raw row into an example, with file names or `ImageCell`s as images; None if it is not one.
 
         Raises:
             BadAnnotationError: The row is malformed.
         """
 
     def _split_generators(self, dl_manager: datasets.DownloadManager) -> list[datasets.SplitGenerator]:
-        if self.config.images not in IMAGES:
-            raise unknown_name("value", self.config.images, IMAGES, "of images")
-        left_out = LeftOut(
-            skip_missing=self.config.skip_missing, skip_bad=self.config.skip_bad, log=dl_manager.is_streaming
-        )
-        annotations = self._wanted(self._annotations(dl_manager))
+        config = self.config
+        if config.images not in IMAGES:
+            raise unknown_name("value", config.images, IMAGES, "of images")
+        left_out = LeftOut(skip_missing=config.skip_missing, skip_bad=config.skip_bad, log=dl_manager.is_streaming)
+        annotations = self._annotations(dl_manager)
+        present = [annotation.split for annotation in annotations]
+        for split in config.only_splits:
+            if split not in present:
+                found = ", ".join(present) or "none"
+                reason = f"dataset {self.name!r}: no annotation file for split {split!r}; splits found: {found}"
+                raise MissingFileError(reason)
+        annotations = [one for one in annotations if one.split in (config.only_splits or present)]
         rows = {annotation.split: self._checked(annotation, left_out) for annotation in annotations}
         folders = sorted({folder for annotation in annotations for folder in annotation.image_folders})
         hint = "The images are part of this file; if it is incomplete, download it again"
         if folders:
-            where = "into one of these folders" if len(folders) > 1 else "there"
-            hint = f"Searched: {', '.join(folders)}\nPut the files {where}"
+            hint = f"Searched: {', '.join(folders)}\nPut the files there"
         left_out.check_missing(hint, annotations[0].files[0])
         for annotation in annotations:
             if not rows[annotation.split][0]:
@@ -129,16 +128,6 @@ class BenchmarkBuilder(PreparedBuilder):
             left_out.save(self.output_folder)
         return [datasets.SplitGenerator(name=split, gen_kwargs={"rows": part}) for split, (_, part) in rows.items()]
 
-    def _wanted(self, annotations: list[Annotation]) -> list[Annotation]:
-        present = [annotation.split for annotation in annotations]
-        for split in self.config.only_splits:
-            if split not in present:
-                found = ", ".join(present) or "none"
-                raise MissingFileError(
-                    f"dataset {self.name!r}: no annotation file for split {split!r}; splits found: {found}"
-                )
-        return [a for a in annotations if not self.config.only_splits or a.split in self.config.only_splits]
-
     def _generate_examples(self, rows: Iterable[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
         for row in rows:
             images = row[self._image_column]
@@ -147,7 +136,6 @@ class BenchmarkBuilder(PreparedBuilder):
 
     @property
     def _image_column(self) -> str:
-        """Name of the image column: "images" for a sequence, "image" for a single one."""
         return "images" if "images" in self.info.features else "image"
 
     def _fetch(self, dl_manager: datasets.DownloadManager, location: str, how_to_get: str) -> str:
@@ -169,11 +157,9 @@ class BenchmarkBuilder(PreparedBuilder):
         return found
 
     def _unpack(self, archive: str) -> str:
-        """Unpack one of the release's archives into the cache of `datasets`, safely, and return its folder."""
         return unpack(archive, self._unpacked_folder)
 
     def _image_folders(self, data_dir: str, names: Sequence[str], archives: Sequence[str] = ()) -> tuple[str, ...]:
-        """As `image_folders`; unpack an archive of images if needed."""
         return image_folders(data_dir, names, archives if self.config.images == "load" else (), self._unpacked_folder)
 
     @property
@@ -181,7 +167,7 @@ class BenchmarkBuilder(PreparedBuilder):
         return os.path.join(self.downloads_folder, datasets.config.EXTRACTED_DATASETS_DIR)
 
     def _checked(self, annotation: Annotation, left_out: LeftOut) -> tuple[int, Iterable[dict[str, Any]]]:
-        """The number of examples of a split, all of which were checked, and the examples."""
+        """The number of examples of a split, and the examples; all were checked."""
         rows = self._parse(annotation, left_out)
         return len(rows), rows
 
@@ -201,7 +187,10 @@ class BenchmarkBuilder(PreparedBuilder):
                 if example["id"] in places:
                     reason = f"duplicate id {example['id']!r}: row {places[example['id']]} has the same id"
                     raise BadAnnotationError(reason, path=path, row=number)
-                missing = self._find_images(example, annotation, path, number)
+                try:
+                    missing = self._find_images(example, annotation.image_folders)
+                except ValueError as error:
+                    raise BadAnnotationError(str(error), path=path, row=number) from error
             except BadAnnotationError as error:
                 left_out.bad(error, annotation.split)
                 continue
@@ -216,24 +205,20 @@ class BenchmarkBuilder(PreparedBuilder):
         for path in annotation.files:
             yield from ((path, number, raw) for number, raw in self._read(path))
 
-    def _find_images(self, example: dict[str, Any], annotation: Annotation, path: str, number: int) -> str | None:
+    def _find_images(self, example: dict[str, Any], folders: Sequence[str]) -> str | None:
         """Replace image names by paths; return the name of a missing image, else None."""
         column = self._image_column
         single = not isinstance(example[column], list)
         names = _as_list(example[column])
         for name in names:
-            problem = name.problem if isinstance(name, ImageCell) else ""
+            if isinstance(name, ImageCell) and name.problem:
+                raise ValueError(name.problem)
             if isinstance(name, str) and self.RELATIVE_NAMES and not is_inside(name):
-                problem = f"image name {name!r} points outside the image folder"
-            if problem:
-                raise BadAnnotationError(problem, path=path, row=number)
+                raise ValueError(f"image name {name!r} points outside the image folder")
         if self.config.images == "skip":
             example[column] = None if single else []
             return None
-        try:
-            found = [find_image(annotation.image_folders, name) if isinstance(name, str) else name for name in names]
-        except ValueError as error:
-            raise BadAnnotationError(str(error), path=path, row=number) from error
+        found = [find_image(folders, name) if isinstance(name, str) else name for name in names]
         example[column] = found[0] if single else found
         missing = [name for name, image in zip(names, found, strict=True) if image is None]
         return str(missing[0] or "no image named") if missing else None

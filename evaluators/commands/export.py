@@ -35,8 +35,7 @@ def export(
     skip_bad: Annotated[bool, cli_option("Leave out malformed rows, and list them.", "--skip-bad")] = False,
 ) -> None:
     """Write a dataset as Parquet, with images and a dataset card, so that `datasets.load_dataset` can load it."""
-    from eyechart.datasets_scripts import hub
-    from eyechart.datasets_scripts.export import export as export_dataset
+    from eyechart.datasets_scripts import export as exporting
     from eyechart.datasets_scripts.mini import is_release, release
     from eyechart.evaluators.runs.task_runs import parse_data_dirs
     from eyechart.hub_cards.model_card.entries import benchmark as make_benchmark
@@ -55,7 +54,7 @@ def export(
     for name, value in {"--push-to-hub": push_to_hub, "--benchmark": benchmark}.items():
         if is_mini and value:
             raise UsageError(f"{name} is not for synthetic demo data; leave out --mini")
-    folder = export_dataset(
+    folder = exporting.export(
         dataset,
         config,
         out=out,
@@ -69,4 +68,4 @@ def export(
     source = "synthetic demo data" if is_mini else ", ".join(folders.values()) or "the official release"
     say(f"Exported {source} to {folder}")
     if push_to_hub is not None:
-        say(f"Uploaded to {hub.push_to_hub(folder, push_to_hub, public=public)}")
+        say(f"Uploaded to {exporting.push_to_hub(folder, push_to_hub, public=public)}")

@@ -9,8 +9,7 @@ from typer.testing import CliRunner
 
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import HubError, UsageError
-from eyechart.datasets_scripts.export import export
-from eyechart.datasets_scripts.hub import push_to_hub
+from eyechart.datasets_scripts.export import export, push_to_hub
 from eyechart.evaluators.cli import app
 from tests.hub_stand_in import StandIn
 
