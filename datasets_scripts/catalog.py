@@ -52,12 +52,7 @@ class DatasetEntry:
         return self.on_hub if is_there else ""
 
     def private_splits(self, config: str) -> tuple[str, ...]:
-        """Return the splits of a configuration whose answers or texts are private.
-
-        Examples:
-            >>> DATASETS["mmbench"].private_splits("en"), DATASETS["mmbench"].private_splits("en_v11")
-            (('test',), ())
-        """
+        """Return the splits of a configuration whose answers or texts are private."""
         return () if config in self.public_configs else self.private
 
 
@@ -136,21 +131,12 @@ DATASETS: Mapping[str, DatasetEntry] = MappingProxyType(
 
 
 def find_dataset(name: str) -> DatasetEntry:
-    """Return a dataset by its name.
-
-    Raises:
-        UsageError: Unknown name.
-    """
+    """Return a dataset by its name; `UsageError` for an unknown one."""
     if name not in DATASETS:
         raise unknown_name("dataset", name, DATASETS)
     return DATASETS[name]
 
 
 def list_datasets() -> list[str]:
-    """Return the names of all datasets.
-
-    Examples:
-        >>> "llvisionqa" in list_datasets()
-        True
-    """
+    """Return the names of all datasets."""
     return sorted(DATASETS)

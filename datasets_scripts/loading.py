@@ -1,8 +1,7 @@
 """The first two ways to load the data: `load_dataset`, and `register` for plain `datasets.load_dataset`.
 
 `datasets` 4 and later refuses loading scripts by path, so the scripts' classes are built here directly. The cache
-folder's name contains a hash of the loading code and of the source data (see `BenchmarkConfig.create_config_id`), so
-that an edit of either is noticed.
+folder's name contains a hash of the loading code and of the source data, so that an edit of either is noticed.
 """
 
 import importlib
@@ -50,7 +49,7 @@ def load_dataset(
         split: A split such as "dev", a slice such as "test[:10]" (not when streaming), or a sum such as "dev+test"; all
             splits by default.
         data_dir: Folder of the unpacked release (or of synthetic demo data, see `mini.release`). Without it, the
-            official files are downloaded if possible; otherwise the error lists the steps to get them.
+            official files are downloaded if possible; otherwise the error says how to get them.
         data_files: Annotation files to use instead of those found in `data_dir`, optionally by split.
         streaming: Return an iterable dataset and write nothing to the cache.
         skip_missing: Leave out rows whose image file is missing instead of raising; see `left_out`.
@@ -105,22 +104,16 @@ def load_builder(
 ) -> "BenchmarkBuilder":
     """Return a dataset's builder without loading anything.
 
-    The arguments are those of `load_dataset`; `only_splits` names the splits to prepare, all by default.
-
-    Raises:
-        UsageError: Unknown dataset, configuration or value, or the cache folder cannot be made.
-        MissingFileError: `data_dir` or one of `data_files` is missing.
+    The arguments and errors are those of `load_dataset`; `only_splits` names the splits to prepare, all by default.
     """
     dataset = find_dataset(name)
     if config is not None and config not in dataset.configs:
         raise unknown_name(f"{name} config", config, dataset.configs)
-    builder_module = importlib.import_module("eyechart.datasets_scripts.common.builder")
-    if images not in builder_module.IMAGES:
-        raise unknown_name("value", images, builder_module.IMAGES, "of images")
+    own = _own_options(dataset)
+    for option in options or {}:
+        if option not in own:
+            raise unknown_name(f"{name} option", option, own)
     folder = None if data_dir is None else fspath(data_dir)
-    settings: dict[str, Any] = {"skip_missing": skip_missing, "skip_bad": skip_bad, "images": images}
-    settings |= {"only_splits": tuple(only_splits), "own_data_files": data_files is not None}
-    settings |= _checked_options(dataset, options or {})
     _make_cache_folder(cache_dir)
     try:
         return _builder_class(dataset)(
@@ -130,7 +123,12 @@ def load_builder(
             data_dir=folder,
             data_files=data_files,
             cache_dir=None if cache_dir is None else fspath(cache_dir),
-            **settings,
+            skip_missing=skip_missing,
+            skip_bad=skip_bad,
+            images=images,
+            only_splits=tuple(only_splits),
+            own_data_files=data_files is not None,
+            **(options or {}),
         )
     except FileNotFoundError as error:
         raise MissingFileError(f"data_files of dataset {name!r}: {error}") from error
@@ -139,14 +137,7 @@ def load_builder(
 def prepared_dataset(
     name: str, config: str | None = None, *, split: str, options: Mapping[str, Any] | None = None
 ) -> "datasets.Dataset":
-    """Load a split that `load_dataset` downloaded before, with its images; download nothing.
-
-    The arguments are those of `load_dataset`.
-
-    Raises:
-        UsageError: Unknown dataset, configuration or option.
-        MissingFileError: It is not in the cache, for example because the cache was cleared.
-    """
+    """Load a split that `load_dataset` downloaded before, with its images; `MissingFileError` if it is not there."""
     for skip_missing, skip_bad in product((False, True), repeat=2):
         builder = load_builder(
             name, config, options=options, only_splits=[split], skip_missing=skip_missing, skip_bad=skip_bad
@@ -159,13 +150,7 @@ def prepared_dataset(
 def by_hand(
     name: str, config: str | None = None, *, options: Mapping[str, Any] | None = None, images: str = "load"
 ) -> str:
-    """How to get what `load_dataset` cannot download automatically; the arguments are the same.
-
-    Returns:
-        Numbered steps: what to download, from where, and where to put it; "" if `load_dataset` needs no `data_dir`.
-
-    Raises:
-        UsageError: Unknown dataset, configuration, option or value.
+    """How to get what `load_dataset` cannot download, in numbered steps; "" if it needs no `data_dir`.
 
     Examples:
         >>> by_hand("llvisionqa"), "h4nwei/SPAQ" in by_hand("spaq")
@@ -176,9 +161,6 @@ def by_hand(
 
 def options_in_force(name: str, config: str | None = None, options: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """All of a dataset's own settings by name, with the values that `load_dataset` uses for these arguments.
-
-    Raises:
-        UsageError: Unknown dataset, configuration or option.
 
     Examples:
         >>> found = options_in_force("two_afc", options={"pairing": "released"})
@@ -206,7 +188,7 @@ def register() -> None:
 
 
 def _make_cache_folder(cache_dir: str | PathLike[str] | None) -> None:
-    """Make the folder of prepared datasets, as `datasets` does later, but with an error that names it."""
+    """As `datasets` does later, but with an error that names the folder."""
     from datasets import config
 
     folder = os.path.expanduser(fspath(cache_dir or config.HF_DATASETS_CACHE))
@@ -232,27 +214,13 @@ def _own_options(dataset: DatasetEntry) -> list[str]:
     return [field.name for field in fields(_builder_class(dataset).BUILDER_CONFIG_CLASS) if field.name not in shared]
 
 
-def _checked_options(dataset: DatasetEntry, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    own = _own_options(dataset)
-    for option in options:
-        if option not in own:
-            raise unknown_name(f"{dataset.name} option", option, own)
-    return options
-
-
 def _script_hash(dataset: DatasetEntry) -> str:
-    return source_fingerprint(*(_script(find_dataset(name)) for name in (dataset.name, *dataset.builds_on)))
-
-
-def _script(dataset: DatasetEntry) -> str:
-    spec = find_spec(dataset.module)
-    if spec is None or spec.origin is None:
-        raise UsageError(f"the loading script of dataset {dataset.name!r} is not installed")
-    return spec.origin
+    specs = [find_spec(find_dataset(name).module) for name in (dataset.name, *dataset.builds_on)]
+    return source_fingerprint(*(str(spec.origin) for spec in specs if spec))
 
 
 def _split_names(split: str | None, known: Sequence[str]) -> list[str]:
-    """Check the split names inside an expression such as "dev[:10]+test", and return them."""
+    """Return the names in an expression such as "dev[:10]+test"; none means all."""
     if split is None or split == "all":
         return []
     names = [part.partition("[")[0].strip() for part in re.split(r"\+(?![^\[]*\])", str(split))]
@@ -264,9 +232,7 @@ def _split_names(split: str | None, known: Sequence[str]) -> list[str]:
 
 def _join_streams(parts: "datasets.IterableDatasetDict", split: str, names: list[str]) -> "datasets.IterableDataset":
     if "[" in split:
-        raise UsageError(
-            f"split {split!r} is a slice; name the complete split when streaming, and use take() or skip()"
-        )
+        raise UsageError(f"split {split!r} is a slice; name the complete split when streaming, and use take()")
     from datasets import concatenate_datasets
 
     streams = [parts[name] for name in names or parts]

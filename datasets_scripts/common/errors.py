@@ -3,15 +3,15 @@
 ::
 
     EyechartError
-    ├── UsageError (also a ValueError)   unknown name or bad argument; the command line exits with code 2
-    ├── DataError                        an input file is missing or invalid
-    │   ├── MissingFileError             a folder or an annotation file is missing
-    │   ├── MissingImagesError           images that the annotations name are missing
-    │   ├── BadAnnotationError           an annotation file, or one of its rows, is malformed
-    │   ├── BadImageError                an image is empty, corrupt, truncated, too large, or not an image
-    │   └── BadArchiveError              an archive is corrupt, encrypted, too large, or would write outside its folder
-    ├── OutputError                      a result cannot be written: the disk is full
-    └── HubError                         the Hub refused a request, or cannot be reached
+    ├── UsageError (also a ValueError; the command line exits with code 2)
+    ├── DataError
+    │   ├── MissingFileError
+    │   ├── MissingImagesError
+    │   ├── BadAnnotationError
+    │   ├── BadImageError
+    │   └── BadArchiveError
+    ├── OutputError
+    └── HubError
 
 `eyechart.evaluators.requests.errors` adds those of runs, and `eyechart.metrics.scoring.errors` has those of scores.
 """
@@ -49,7 +49,7 @@ class DataError(EyechartError):
         self.path = None if path is None else os.fspath(path)
         self.row = row
         self.reason = reason
-        where = ", ".join(([] if self.path is None else [self.path]) + ([] if row is None else [f"row {row}"]))
+        where = ", ".join(filter(None, (self.path, "" if row is None else f"row {row}")))
         super().__init__(f"{where}: {reason}" if where else reason)
 
 
@@ -88,17 +88,7 @@ class MiniDataWarning(UserWarning):
 def unknown_name(
     kind: str, given: object, allowed: Iterable[str], where: str = "", *, instead: str | None = None
 ) -> UsageError:
-    """Make the error for a name that does not exist.
-
-    Args:
-        kind: What is named, for example "dataset".
-        given: The unknown name.
-        allowed: The names that exist.
-        where: Where it is unknown, for example "of mmbench/en".
-        instead: What follows instead of all names, if there are many.
-
-    Returns:
-        The error, to be raised by the caller.
+    """Make the error for a name that does not exist; `instead` replaces the list of all names, if there are many.
 
     Examples:
         >>> print(unknown_name("split", "tset", ["dev", "test"]))

@@ -2,14 +2,14 @@
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 from eyechart.datasets_scripts.common.paths import is_image, open_regular
 
 CONTENT_LIMIT = 16 * 2**20
-"""Files up to this many bytes are fingerprinted by content, larger ones by size and modification time."""
+"""Larger files (in bytes) are fingerprinted by size and modification time alone."""
 
 
 @cache
@@ -23,13 +23,21 @@ def source_fingerprint(*files: str | os.PathLike[str]) -> str:
 
 
 def folder_fingerprint(folder: str) -> str:
-    """Return a hash over a release's folder.
+    """Return a hash over a release's folder; links to folders are followed.
 
-    Of image files it includes only the name (the dataset stores their paths, so that changed pixels are seen anyway);
-    of others the name, size and modification time, and the content up to `CONTENT_LIMIT`. Links to folders are
-    followed.
+    Of image files it includes only the name: the dataset stores their paths, so that changed pixels are seen anyway.
     """
-    return _digest(_describe_file(path, os.path.relpath(path, folder)) for path in sorted(_walk(folder)))
+    paths: list[str] = []
+    seen: set[str] = set()
+    for root, folders, files in os.walk(folder, followlinks=True):
+        real = os.path.realpath(root)
+        if real in seen:
+            # A link to a folder that is already listed.
+            folders.clear()
+            continue
+        seen.add(real)
+        paths += [os.path.join(root, file) for file in files]
+    return _digest(_describe_file(path, os.path.relpath(path, folder)) for path in sorted(paths))
 
 
 def files_fingerprint(paths: Iterable[str]) -> str:
@@ -42,18 +50,6 @@ def _digest(parts: Iterable[str]) -> str:
     for part in parts:
         digest.update(part.encode(errors="surrogateescape") + b"\0")
     return digest.hexdigest()
-
-
-def _walk(folder: str) -> Iterator[str]:
-    seen: set[str] = set()
-    for root, folders, files in os.walk(folder, followlinks=True):
-        real = os.path.realpath(root)
-        if real in seen:
-            # A link to a folder that is already listed.
-            folders.clear()
-            continue
-        seen.add(real)
-        yield from (os.path.join(root, file) for file in files)
 
 
 def _describe_file(path: str, name: str) -> str:

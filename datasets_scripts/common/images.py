@@ -32,23 +32,14 @@ image, which is an error."""
 Value = TypeVar("Value")
 
 
-def open_image(
-    source: Source,
-    *,
-    name: str | None = None,
-    max_pixels: int = MAX_PIXELS,
-) -> Image.Image:
-    """Read and decode one image.
+def open_image(source: Source, *, name: str | None = None, max_pixels: int = MAX_PIXELS) -> Image.Image:
+    """Read and decode one image: RGB, 8 bits per channel; alpha is dropped, 16-bit grey is divided by 256.
 
     Args:
         source: The image, see `Source`.
         name: The image's name in errors; the path by default.
         max_pixels: Largest allowed width x height, checked in the header before any pixel is decoded. Pillow's own
             limit of about 179 megapixels also applies.
-
-    Returns:
-        The decoded image, RGB, 8 bits per channel. Alpha is dropped, 16-bit grey is divided by 256, and the EXIF
-        orientation is not applied.
 
     Raises:
         BadImageError: The image is missing, empty, corrupt, truncated, not in one of the `FORMATS`, larger than
@@ -58,17 +49,8 @@ def open_image(
     return _decoded(encoded_bytes(source, name=name), name, max_pixels, _to_rgb)
 
 
-def encoded_image(
-    source: Source,
-    *,
-    name: str | None = None,
-    max_pixels: int = MAX_PIXELS,
-) -> tuple[bytes, str]:
-    """Read one image without changing its bytes, and check it by decoding it; arguments and errors as `open_image`.
-
-    Returns:
-        The bytes of the file and their MIME type, which is read from the content, not from the file's name.
-    """
+def encoded_image(source: Source, *, name: str | None = None, max_pixels: int = MAX_PIXELS) -> tuple[bytes, str]:
+    """Read one image's bytes and their true MIME type, and check it by decoding it; as `open_image`."""
     name = name or _path(source) or "image"
     data = encoded_bytes(source, name=name)
     return data, _decoded(data, name, max_pixels, _mime_type)
@@ -79,8 +61,11 @@ def _decoded(data: bytes, name: str, max_pixels: int, use: Callable[[Image.Image
     with _quiet_pillow, decoding.in_turn():
         try:
             with closing(Image.open(io.BytesIO(data), formats=FORMATS)) as image:
-                _check_size(image.size, max_pixels, name)
-                decoding.wait(image.width * image.height)
+                pixels = image.width * image.height
+                if pixels > max_pixels:
+                    size = f"{image.width} x {image.height} = {pixels:,}"
+                    raise BadImageError(f"the image has {size} pixels; the limit is {max_pixels:,}")
+                decoding.wait(pixels)
                 image.load()
                 return use(image)
         except BadImageError as error:
@@ -103,12 +88,18 @@ def _mime_type(image: Image.Image) -> str:
 
 
 def encoded_bytes(source: Source, *, name: str | None = None) -> bytes:
-    """The bytes of an image, never empty; raises `BadImageError` for a missing image. The arguments as `open_image`."""
+    """The bytes of an image, never empty; the arguments and errors as `open_image`."""
     data = source.get("bytes") if isinstance(source, Mapping) else source
     path = _path(source)
     name = name or path or "image"
     if not isinstance(data, bytes):
-        data = _read(path, name)
+        if path is None:
+            raise BadImageError("the image has neither bytes nor a path", path=name)
+        try:
+            with open_regular(path) as file:
+                data = file.read()
+        except OSError as error:
+            raise BadImageError(f"the image cannot be read: {error.strerror or error}", path=name) from error
     if not data:
         raise BadImageError("the image is empty (0 bytes)", path=name)
     return data
@@ -119,23 +110,6 @@ def _path(source: Source) -> str | None:
         path = source.get("path")
         return path if isinstance(path, str) else None
     return None if isinstance(source, bytes | None) else os.fspath(source)
-
-
-def _read(path: str | None, name: str) -> bytes:
-    if path is None:
-        raise BadImageError("the image has neither bytes nor a path", path=name)
-    try:
-        with open_regular(path) as file:
-            return file.read()
-    except OSError as error:
-        raise BadImageError(f"the image cannot be read: {error.strerror or error}", path=name) from error
-
-
-def _check_size(size: tuple[int, int], max_pixels: int, name: str) -> None:
-    width, height = size
-    if width * height > max_pixels:
-        reason = f"the image has {width} x {height} = {width * height:,} pixels; the limit is {max_pixels:,}"
-        raise BadImageError(reason, path=name)
 
 
 def _to_rgb(image: Image.Image) -> Image.Image:
