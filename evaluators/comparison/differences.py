@@ -16,7 +16,7 @@ from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scores import spec
 from eyechart.metrics.scoring.errors import InputError, ScoringError
 from eyechart.metrics.scoring.inputs import FloatArray
-from eyechart.metrics.scoring.judging.rounds import bootstrap_scores, summed_score
+from eyechart.metrics.scoring.judging.replies import bootstrap_scores, summed_score
 from eyechart.metrics.scoring.pairs.scores import resampled_mean
 from eyechart.metrics.scoring.quality.correlation import plcc, srcc
 from eyechart.metrics.scoring.statistics.bootstrap import (
@@ -206,11 +206,10 @@ def resampled(
         return _of_ranking(score, run, items, seed, name)
     if score.correlation:
         return _of_correlation(score, run, items, seed, name)
-    # The mean of an item is like a single round of a judge.
-    columns = [[[value] for value in column] for column in zip(*run.values_of(score, items), strict=True)]
-    replicates, units = bootstrap_scores(columns, RESAMPLES, part_generator(seed, name), clusters)
-    scale = 1 / len(columns) if score.is_averaged else 1.0
-    return Resampled(scale * summed_score(columns), scale * replicates.sum(axis=1), min(units))
+    means = np.array(run.values_of(score, items), dtype=np.float64).T
+    replicates, units = bootstrap_scores(means, RESAMPLES, part_generator(seed, name), clusters)
+    scale = 1 / len(means) if score.is_averaged else 1.0
+    return Resampled(scale * summed_score(means), scale * replicates.sum(axis=1), min(units))
 
 
 def _of_correlation(score: ScoreSpec, run: ItemScores, items: Sequence[ItemId], seed: int, name: str) -> Resampled:

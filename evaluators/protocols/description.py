@@ -15,8 +15,7 @@ from eyechart.evaluators.results.items import Item, PackedItems, columns_of, wit
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS, description_scores, read_descriptions
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
-from eyechart.metrics.scoring.judging.replies import judge_name
-from eyechart.metrics.scoring.judging.rounds import JudgeSettings
+from eyechart.metrics.scoring.judging.replies import JudgeSettings, judge_name
 
 
 @plain_dataclass(frozen=True)

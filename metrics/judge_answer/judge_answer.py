@@ -16,8 +16,7 @@ try:
     from eyechart.metrics.scoring.inputs import check_groups
     from eyechart.metrics.scoring.judging.answers import answer_scores, read_answers
     from eyechart.metrics.scoring.judging.lexical import lexical
-    from eyechart.metrics.scoring.judging.replies import Judge, judge_name
-    from eyechart.metrics.scoring.judging.rounds import JudgeSettings
+    from eyechart.metrics.scoring.judging.replies import Judge, JudgeSettings, judge_name
 except ModuleNotFoundError as error:
     raise ImportError(f"{error}; in a checkout of eyechart, run: pip install -c constraints.txt .") from error
 

@@ -13,11 +13,10 @@ import evaluate
 try:
     from eyechart.metrics.cards import module_texts
     from eyechart.metrics.columns import CheckedColumns
-    from eyechart.metrics.scoring.inputs import check_groups
-    from eyechart.metrics.scoring.judging.descriptions import description_scores, read_descriptions
+    from eyechart.metrics.scoring.inputs import check_groups, check_lengths, check_member
+    from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS, description_scores, read_descriptions
     from eyechart.metrics.scoring.judging.lexical import lexical
-    from eyechart.metrics.scoring.judging.replies import Judge, judge_name
-    from eyechart.metrics.scoring.judging.rounds import JudgeSettings
+    from eyechart.metrics.scoring.judging.replies import Judge, JudgeSettings, judge_name
 except ModuleNotFoundError as error:
     raise ImportError(f"{error}; in a checkout of eyechart, run: pip install -c constraints.txt .") from error
 
@@ -46,6 +45,8 @@ class JudgeDescription(CheckedColumns, evaluate.Metric):
         template: str = "q_bench",
         return_items: bool = False,
     ) -> dict[str, Any]:
+        check_lengths(predictions=predictions, finish_reasons=predictions if finish_reasons is None else finish_reasons)
+        check_member("template", template, list(DIMENSIONS))
         judge = lexical if judge is None else judge
         settings = JudgeSettings(judge_name(judge), rounds)
         checked = check_groups(groups, len(predictions))

@@ -17,7 +17,7 @@ from eyechart.evaluators.evaluation.data import LoadedData
 from eyechart.evaluators.judging import EndpointJudge, JudgeOptions
 from eyechart.evaluators.requests.errors import ModelError, QuotaError
 from eyechart.metrics.scoring.errors import LostRoundsWarning
-from eyechart.metrics.scoring.judging.escaping import escape, unescape
+from eyechart.metrics.scoring.judging.prompts import escape, unescape
 from tests.evaluators.scripted_server import always, completion, refusal
 from tests.faults.fault import fault, rows
 

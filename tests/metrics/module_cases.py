@@ -13,7 +13,7 @@ from eyechart.metrics.scoring.choices.self_awareness import self_awareness_score
 from eyechart.metrics.scoring.items import ItemColumns
 from eyechart.metrics.scoring.judging.answers import answer_scores
 from eyechart.metrics.scoring.judging.descriptions import description_scores
-from eyechart.metrics.scoring.judging.rounds import JudgeSettings
+from eyechart.metrics.scoring.judging.replies import JudgeSettings
 from eyechart.metrics.scoring.pairs.pools import check_pairs
 from eyechart.metrics.scoring.pairs.scores import PairSettings, pair_scores
 from eyechart.metrics.scoring.quality.pooling import PoolingSettings

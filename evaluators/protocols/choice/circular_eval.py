@@ -28,8 +28,7 @@ from eyechart.metrics.scoring.choices.circular_passes import Questions, find_que
 from eyechart.metrics.scoring.choices.options import right_text
 from eyechart.metrics.scoring.choices.replies import moved_reply
 from eyechart.metrics.scoring.judging.answers import answer_scores, read_answers
-from eyechart.metrics.scoring.judging.replies import judge_name
-from eyechart.metrics.scoring.judging.rounds import JudgeSettings
+from eyechart.metrics.scoring.judging.replies import JudgeSettings, judge_name
 
 WITHOUT_BLIND = "without blind-solvable questions"
 GRADES = "grades of open answers"

@@ -30,13 +30,11 @@ from eyechart.metrics.scoring.judging.replies import (
     NO_OPTION,
     Judge,
     ask_all,
-    check_judge,
     judge_name,
     majority,
     parse_letter,
     parse_score,
 )
-from eyechart.metrics.scoring.judging.texts import check_texts
 from eyechart.metrics.scoring.reasoning import split_reasoning
 from eyechart.metrics.scoring.statistics.bootstrap import check_seed
 
@@ -319,12 +317,14 @@ def _check_judge(
                 f"judge is None, but the settings name the judge {settings.judge!r}; pass that judge, or set judge=None"
             )
         return
-    check_judge(judge)
     if settings.judge != judge_name(judge):
         raise InputError(f"judge is {judge_name(judge)!r}, but the settings name {settings.judge!r}; use the same one")
     if questions is None:
         raise InputError("questions is missing; the judge needs the question of each row")
-    check_texts(predictions=predictions, questions=questions)
+    check_lengths(predictions=predictions, questions=questions)
+    for row, question in enumerate(questions):
+        if not isinstance(question, str):
+            raise InputError(f'questions[{row}] is {question!r}; it must be a string (use "" for an empty text)')
 
 
 def _plainly_sound(

@@ -15,26 +15,23 @@ from typing import Any
 import numpy as np
 
 from eyechart.metrics.scoring.choices.replies import ENDS, REFUSED, UNPARSEABLE, unread_shares
-from eyechart.metrics.scoring.errors import UndefinedScoreError, UndefinedScoreWarning
-from eyechart.metrics.scoring.inputs import check_lengths, check_member, map_groups
+from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 from eyechart.metrics.scoring.items import ItemColumns, Items
 from eyechart.metrics.scoring.judging.prompts import template_version
-from eyechart.metrics.scoring.judging.replies import Judge
-from eyechart.metrics.scoring.judging.rounds import (
+from eyechart.metrics.scoring.judging.replies import (
+    Judge,
     JudgeSettings,
-    Rounds,
     ask_scores,
-    count_failed,
-    is_scored,
     mean_of_frequencies,
     mean_score,
+    mean_scores,
     score_frequencies,
     score_interval,
+    scores_by_group,
     summed_score,
 )
-from eyechart.metrics.scoring.judging.texts import check_texts, kept_rows
 from eyechart.metrics.scoring.reasoning import REASONING, split_reasoning
-from eyechart.metrics.scoring.statistics.intervals import Interval, listed_intervals
+from eyechart.metrics.scoring.statistics.intervals import listed_intervals
 from eyechart.metrics.scoring.statistics.shares import Clusters
 
 SCALE = (0, 1, 2)
@@ -43,7 +40,7 @@ DIMENSIONS = {
     "aesbench": ("relevance", "precision", "completeness"),
 }
 # Whether the judge prompts are published or our own.
-WORDING = {"q_bench": "published", "aesbench": "eyechart"}
+_WORDING = {"q_bench": "published", "aesbench": "eyechart"}
 
 
 def read_descriptions(
@@ -70,18 +67,12 @@ def read_descriptions(
         `empty_prediction`: whether there was no text to judge. All these values are None for a row that is left out.
         `finish_reason`, for every row: "reasoning" if the text consists only of unfinished reasoning.
 
-    Raises:
-        InputError: An argument is invalid.
-
     Examples:
         >>> items = read_descriptions(["It is dark."], ["It is dark."], lambda messages, n: ["Score: 1"] * n, rounds=2)
         >>> items["completeness"], items["rounds"], items["empty_prediction"]
         ([1.0], [[[1, 1], [1, 1], [1, 1]]], [False])
     """
-    check_texts(predictions=predictions, references=references)
     ended = [None] * len(predictions) if finish_reasons is None else finish_reasons
-    check_lengths(predictions=predictions, finish_reasons=ended)
-    check_member("template", template, list(DIMENSIONS))
     rows = [row for row, reference in enumerate(references) if reference.strip()]
     parts = [split_reasoning(text) for text in predictions]
     texts = [part.answer for part in parts]
@@ -134,12 +125,6 @@ def description_scores(
         template: "q_bench" or "aesbench".
         clusters: Cluster of each row, such as its image; None if rows are independent.
 
-    Returns:
-        For each dimension `score` in [0, 2], higher is better, `score_ci95`, `p0`, `p1`, `p2` in [0, 1], `n` and
-        `failed_rounds`; the `sum` of the scores in [0, 6] and their `mean`, with intervals; `n`, `failed_rounds`,
-        `unscored`, `empty_predictions`, `without_reference`; `outcomes`, the shares in [0, 1] of texts by
-        `text_outcome`, only if a finish reason is known; `by_<group name>` for each group; and the settings.
-
     Raises:
         InputError: No row has a reference.
 
@@ -148,90 +133,59 @@ def description_scores(
         LeftOutWarning: Rows have no reference.
 
     Examples:
-        >>> items = {"completeness": [1.0], "preciseness": [2.0], "relevance": [0.0], "empty_prediction": [False]}
-        >>> scores = description_scores({**items, "rounds": [[[1], [2], [0]]]}, None, JudgeSettings("me", rounds=1))
+        >>> items = {"rounds": [[[1], [2], [0]]], "empty_prediction": [False], "finish_reason": [None]}
+        >>> scores = description_scores(items, None, JudgeSettings("me", rounds=1))
         >>> scores["completeness"]["score"], scores["sum"], scores["n"], scores["judge"]
         (1.0, 3.0, 1, 'me')
     """
-    rows = kept_rows(items["rounds"])
-    names = DIMENSIONS[template]
-    judged = {name: [items["rounds"][row][place] for row in rows] for place, name in enumerate(names)}
-    empty = [items["empty_prediction"][row] for row in rows]
-    # Earlier versions kept no finish reasons.
-    ended = [items["finish_reason"][row] for row in rows] if "finish_reason" in items else []
-    is_known = any(reason is not None for reason in ended)
-    outcomes = list(map(text_outcome, ended, empty)) if is_known else None
-    shared = Clusters.of(clusters, len(items["rounds"])).select(rows)
+    reasons = zip(items["finish_reason"], items["rounds"], strict=True)
+    has_outcomes = any(reason is not None and rounds is not None for reason, rounds in reasons)
 
-    def part(where: str, of: Sequence[int]) -> dict[str, Any]:
-        found = _part(where, judged, empty, of, settings, shared.select(of))
-        return found if outcomes is None else found | {"outcomes": unread_shares([outcomes[row] for row in of])}
+    def compute(where: str, part: ItemColumns, of: Clusters) -> dict[str, Any]:
+        found = _scores(where, part, DIMENSIONS[template], of)
+        outcomes = map(text_outcome, part["finish_reason"], part["empty_prediction"])
+        return found | ({"outcomes": unread_shares(list(outcomes))} if has_outcomes else {})
 
-    kept = {name: [values[row] for row in rows] for name, values in (groups or {}).items()}
-    whole = part("overall", range(len(rows))) | {"without_reference": len(items["rounds"]) - len(rows)}
-    return (
-        whole
-        | map_groups(kept, part)
-        | {"judge": settings.judge}
-        | wording_settings(template)
-        | {"rounds": settings.rounds}
-    )
-
-
-def wording_settings(template: str) -> dict[str, Any]:
-    """The template of the judge prompt, its version, and whether its wording is published.
-
-    Examples:
-        >>> wording_settings("aesbench")
-        {'template': 'aesbench', 'template_version': 1, 'wording': 'eyechart'}
-    """
-    # The three templates of one wording have the same version.
-    version = template_version(f"{template}_relevance")
-    return {"template": template, "template_version": version, "wording": WORDING[template]}
-
-
-def _part(
-    where: str,
-    judged: Mapping[str, Sequence[Rounds]],
-    empty: Sequence[bool],
-    rows: Sequence[int],
-    settings: JudgeSettings,
-    clusters: Clusters,
-) -> dict[str, Any]:
-    """Scores of the images in `rows`; `where` names them in warnings."""
-    columns = {dimension: [scores[row] for row in rows] for dimension, scores in judged.items()}
-    limits = SCALE[0], SCALE[-1]
-    intervals = {dimension: score_interval([items], limits, clusters) for dimension, items in columns.items()}
-    found: dict[str, Any] = {dimension: _dimension(items, intervals[dimension]) for dimension, items in columns.items()}
-    undefined = [dimension for dimension in columns if np.isnan(found[dimension]["score"])]
-    if undefined:
-        message = f"{where}: nan for {', '.join(undefined)}, sum and mean: the judge gave no score in any round"
-        warnings.warn(message, UndefinedScoreWarning, stacklevel=6)
-    total = float("nan") if undefined else summed_score(list(columns.values()))
-    summed = score_interval(list(columns.values()), limits, clusters)
-    listed = listed_intervals({"sum": summed, "mean": summed.scaled(1 / len(columns))})
-    listed["intervals"] |= {f"{dimension}.score": interval.described() for dimension, interval in intervals.items()}
-    return found | {
-        "sum": total,
-        "mean": total / len(columns),
-        **listed,
-        "n": len(rows),
-        "failed_rounds": sum(map(count_failed, columns.values())),
-        "unscored": sum(not all(map(is_scored, of_row)) for of_row in zip(*columns.values(), strict=True)),
-        "empty_predictions": sum(empty[row] for row in rows),
+    return scores_by_group(items, groups, clusters, compute) | {
+        "judge": settings.judge,
+        "template": template,
+        # The three templates of one wording have the same version.
+        "template_version": template_version(f"{template}_relevance"),
+        "wording": _WORDING[template],
+        "rounds": settings.rounds,
     }
 
 
-def _dimension(items: Sequence[Rounds], interval: Interval) -> dict[str, Any]:
-    """Scores of one dimension."""
-    try:
-        frequencies = score_frequencies(items, SCALE)
-    except UndefinedScoreError:
-        frequencies = dict.fromkeys(SCALE, float("nan"))
-    return {
-        "score": mean_of_frequencies(frequencies),
-        "score_ci95": [interval.low, interval.high],
-        **{f"p{score}": share for score, share in frequencies.items()},
-        "n": sum(map(is_scored, items)),
-        "failed_rounds": count_failed(items),
+def _scores(where: str, items: ItemColumns, names: Sequence[str], clusters: Clusters) -> dict[str, Any]:
+    columns = dict(zip(names, zip(*items["rounds"], strict=True), strict=True))
+    means = mean_scores(list(columns.values()))
+    limits = SCALE[0], SCALE[-1]
+    found: dict[str, Any] = {}
+    intervals = {}
+    for place, (name, judged) in enumerate(columns.items()):
+        frequencies = score_frequencies(judged, SCALE)
+        interval = score_interval(means[[place]], limits, clusters)
+        intervals[f"{name}.score"] = interval.described()
+        found[name] = {
+            "score": mean_of_frequencies(frequencies),
+            "score_ci95": [interval.low, interval.high],
+            **{f"p{score}": share for score, share in frequencies.items()},
+            "n": int(np.count_nonzero(~np.isnan(means[place]))),
+            "failed_rounds": sum(rounds.count(None) for rounds in judged),
+        }
+    if undefined := [name for name in names if np.isnan(found[name]["score"])]:
+        message = f"{where}: nan for {', '.join(undefined)}, sum and mean: the judge gave no score in any round"
+        warnings.warn(message, UndefinedScoreWarning, stacklevel=8)
+    total = float("nan") if undefined else summed_score(means)
+    summed = score_interval(means, limits, clusters)
+    listed = listed_intervals({"sum": summed, "mean": summed.scaled(1 / len(names))})
+    listed["intervals"] |= intervals
+    return found | {
+        "sum": total,
+        "mean": total / len(names),
+        **listed,
+        "n": len(items["rounds"]),
+        "failed_rounds": sum(found[name]["failed_rounds"] for name in names),
+        "unscored": int(np.count_nonzero(np.isnan(means).any(axis=0))),
+        "empty_predictions": sum(items["empty_prediction"]),
     }

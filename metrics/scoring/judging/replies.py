@@ -1,18 +1,34 @@
-"""Asking a judge and reading its replies.
+"""A judge: asking it in several rounds, reading its replies, and the scores that follow from them.
 
 A reply that is not in the expected form is a failed round, never a score. A closed block of reasoning before the reply
 is ignored. If the block is never closed, for example because the maximum length was reached, there is no reply.
+
+Protocol: Q-Bench, Sec. 2.3.2, Table 3 and Appendix A.2.2 (https://arxiv.org/abs/2309.14181): an item's score is the
+mean over its rounds, and the score is the mean over items. P_i is the frequency of score i, averaged in the same way,
+so the score is the sum of i * P_i. Failed rounds do not count, so an item is not scored if all its rounds failed.
+Departure: an empty text is not sent to the judge; it gets the lowest score.
 """
 
+import math
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from string import ascii_uppercase
+from typing import Any
 
-from eyechart.metrics.scoring.errors import InputError, LostRoundsWarning
-from eyechart.metrics.scoring.judging.prompts import Messages
+import numpy as np
+
+from eyechart.metrics.scoring.errors import InputError, LeftOutWarning, LostRoundsWarning, UndefinedScoreError
+from eyechart.metrics.scoring.inputs import FloatArray, check_count, map_groups
+from eyechart.metrics.scoring.items import ItemColumns, select_rows
+from eyechart.metrics.scoring.judging.prompts import Messages, render
 from eyechart.metrics.scoring.reasoning import split_reasoning
+from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_ratios
+from eyechart.metrics.scoring.statistics.intervals import Interval
+from eyechart.metrics.scoring.statistics.means import bounded_mean_interval
+from eyechart.metrics.scoring.statistics.shares import Clusters
 
 Judge = Callable[[Messages, int], Sequence[str | None]]
 """`judge(messages, n)`, which returns n replies, None for a lost reply.
@@ -20,6 +36,8 @@ Judge = Callable[[Messages, int], Sequence[str | None]]
 A judge may also have a method `ask_all(conversations, n)`, which returns one such list for each conversation. It is
 then asked about all conversations at once.
 """
+Rounds = Sequence[float | None]
+"""Scores of one item in each round; None for a failed round."""
 
 NO_OPTION = "X"
 """The judge's answer if a reply matches no option (MMBench, Appendix D)."""
@@ -27,26 +45,27 @@ NO_OPTION = "X"
 _DECORATION = re.compile(r"[*_`]+")
 _SCORE = re.compile(r"(?:(?:score|result)\s{0,8}[:=]?\s{0,8})?(\d)\s{0,8}\.?", re.IGNORECASE)
 _LETTER = re.compile(r"(?i:(?:your output|output|answer)\s{0,8}:\s{0,8})?[(\[\"']?([A-Z])[)\]\"']?[.:)]?")
-
-
 _LONGEST = 64
 """Maximum length of a reply in one of the expected forms, without reasoning."""
-_LONGEST_ERROR = 200
-"""Maximum number of characters of an error message that a warning repeats."""
 
 
-def check_judge(judge: object) -> None:
-    """Check that a judge can be called.
+@dataclass(frozen=True)
+class JudgeSettings:
+    """The judge's name, and its number of replies per item."""
 
-    Raises:
-        InputError: It is not callable.
-    """
-    if not callable(judge):
-        raise InputError(f"judge is {judge!r}; it must be a callable judge(messages, n) or None")
+    judge: str
+    rounds: int = 5
+
+    def __post_init__(self) -> None:
+        """Check the settings before a judge is asked, which may cost money."""
+        check_count("rounds", self.rounds)
 
 
 def judge_name(judge: Judge) -> str:
     """The judge's name in results: its attribute `name`, or else the name of its function or class.
+
+    Raises:
+        InputError: It cannot be called.
 
     Examples:
         >>> def strict(messages, n):
@@ -54,6 +73,8 @@ def judge_name(judge: Judge) -> str:
         >>> judge_name(strict)
         'strict'
     """
+    if not callable(judge):
+        raise InputError(f"judge is {judge!r}; it must be a callable judge(messages, n) or None")
     name = getattr(judge, "name", None) or getattr(judge, "__name__", None)
     return name if isinstance(name, str) else type(judge).__name__
 
@@ -64,90 +85,53 @@ def name_or_none(judge: Judge | None) -> str | None:
 
 
 def ask_all(judge: Judge, conversations: Sequence[Messages], rounds: int) -> list[list[str | None]]:
-    """Replies of a judge to several conversations.
+    """Replies of a judge to several conversations, `rounds` for each; None for a reply that is lost or no string.
 
-    A judge without a method `ask_all` is called once for each conversation, in order. If it raises an error, the rounds
-    of this conversation are lost, and a warning reports the first error. A judge with `ask_all` must handle lost rounds
+    A judge without a method `ask_all` is called once for each conversation, in order. If it raises an error or returns
+    a wrong number of replies, the rounds of this conversation are lost. A judge with `ask_all` must handle lost rounds
     itself, so its errors are fatal.
-
-    Args:
-        judge: `judge(messages, n)`, which returns n replies, with or without `ask_all(conversations, n)`.
-        conversations: The conversations; if there are none, the judge is not asked.
-        rounds: Number of replies to each conversation.
-
-    Returns:
-        `rounds` replies to each conversation: all are None if the judge raised an error or returned a wrong number of
-        replies; a reply that is not a string is None.
 
     Raises:
         InputError: The judge's `ask_all` returned replies to a wrong number of conversations.
-        Exception: Any error of the judge's `ask_all`.
 
     Warns:
         LostRoundsWarning: A judge without `ask_all` raised an error.
-
-    Examples:
-        >>> class Patient:
-        ...     def __call__(self, messages, n):
-        ...         return self.ask_all([messages], n)[0]
-        ...     def ask_all(self, conversations, n):
-        ...         return [["1"] * n for _ in conversations]
-        >>> ask_all(Patient(), [[], []], 2)
-        [['1', '1'], ['1', '1']]
     """
     together = getattr(judge, "ask_all", None)
-    if together is None:
-        return _ask_one_by_one(judge, conversations, rounds)
-    given = together(conversations, rounds) if conversations else []
-    if len(given) != len(conversations):
-        raise InputError(
-            f"judge {judge_name(judge)!r} was asked about {len(conversations)} conversations and returned replies to "
-            f"{len(given)}; its method ask_all must return one list of replies per conversation"
-        )
-    return [_checked(replies, rounds) for replies in given]
-
-
-def _ask_one_by_one(judge: Judge, conversations: Sequence[Messages], rounds: int) -> list[list[str | None]]:
-    replies: list[list[str | None]] = []
-    first: Exception | None = None
+    replies: list[list[str | None]]
+    if together is not None:
+        replies = together(conversations, rounds) if conversations else []
+        if len(replies) != len(conversations):
+            raise InputError(
+                f"judge {judge_name(judge)!r} was asked about {len(conversations)} conversations and returned replies "
+                f"to {len(replies)}; its method ask_all must return one list of replies per conversation"
+            )
+        return [_checked(given, rounds) for given in replies]
+    replies, errors = [], []
     for messages in conversations:
         try:
             replies.append(_checked(judge(messages, rounds), rounds))
         except Exception as error:
-            # A judge can be any function. Whatever its error, the rounds are lost and counted, and never become a
-            # score.
+            # A judge can be any function. Whatever its error, the rounds are lost, and never become a score.
             replies.append([None] * rounds)
-            first = first or error
-    if first is not None:
+            errors.append(error)
+    if errors:
         # Without a count, so that a judge that always fails in the same way warns once, not with each wave of
-        # questions.
-        lost = f"the judge {judge_name(judge)!r} raised an error; the affected rounds are lost"
-        warnings.warn(f"{lost}; first error: {_error_text(first)}", LostRoundsWarning, stacklevel=3)
+        # questions; and on one line.
+        first = f"{type(errors[0]).__name__}: {str(errors[0])[:200]!r}"
+        lost = f"the judge {judge_name(judge)!r} raised an error; the affected rounds are lost; first error: {first}"
+        warnings.warn(lost, LostRoundsWarning, stacklevel=2)
     return replies
 
 
-def _error_text(error: Exception) -> str:
-    """An error's class and message, shortened, on one line and without control characters."""
-    words = repr(str(error)[:_LONGEST_ERROR])
-    return f"{type(error).__name__}: {words}" if str(error) else type(error).__name__
-
-
 def _checked(replies: Sequence[str | None], rounds: int) -> list[str | None]:
-    """The replies, None for each that is invalid."""
     if isinstance(replies, str) or len(replies) != rounds:
         return [None] * rounds
     return [reply if isinstance(reply, str) else None for reply in replies]
 
 
 def parse_score(reply: str | None, allowed: Sequence[int] = (0, 1)) -> int | None:
-    """The score in a reply such as `Score: 1`, `Result:1`, `1` or `**Score:** 2`.
-
-    Args:
-        reply: A reply, or None for a failed round.
-        allowed: The scores of the scale.
-
-    Returns:
-        The score, or None for any other reply.
+    """The score in a reply such as `Score: 1`, `Result:1`, `1` or `**Score:** 2`; None for any other reply.
 
     Examples:
         >>> parse_score("**Score:** 2", allowed=(0, 1, 2)), parse_score("<think>A blur, so 0.</think>Score: 0")
@@ -161,35 +145,22 @@ def parse_score(reply: str | None, allowed: Sequence[int] = (0, 1)) -> int | Non
 
 
 def parse_letter(reply: str | None, n_options: int) -> str | None:
-    """The letter in a reply such as `B`, `(B)` or `Your output: B`; "X" for no option.
-
-    Args:
-        reply: A reply, or None for a failed round.
-        n_options: Number of options.
-
-    Returns:
-        A letter of an option, "X", or None for any other reply.
+    """The letter in a reply such as `B`, `(B)` or `Your output: B`; "X" for no option; None for any other reply.
 
     Examples:
         >>> parse_letter(" B.", 4), parse_letter("X", 4), parse_letter("E", 4), parse_letter("It is B", 4)
         ('B', 'X', None, None)
     """
     match = _LETTER.fullmatch(_bare(reply))
-    letter = match[1] if match else None
-    return letter if letter is not None and (letter == NO_OPTION or letter in ascii_uppercase[:n_options]) else None
+    return match[1] if match and match[1] in (NO_OPTION, *ascii_uppercase[:n_options]) else None
 
 
 def majority(votes: Sequence[str | int | None]) -> str | int | None:
-    """The most frequent vote; None without a vote, or with a tie.
-
-    Args:
-        votes: Parsed replies; None, a failed round, is not a vote.
+    """The most frequent vote; None without a vote, or with a tie. None, a failed round, is not a vote.
 
     Examples:
-        >>> majority([1, 0, 1, None])
-        1
-        >>> majority(["A", "B"]) is None
-        True
+        >>> majority([1, 0, 1, None]), majority(["A", "B"])
+        (1, None)
     """
     counts = Counter(vote for vote in votes if vote is not None).most_common(2)
     if not counts or (len(counts) == 2 and counts[0][1] == counts[1][1]):
@@ -199,9 +170,171 @@ def majority(votes: Sequence[str | int | None]) -> str | int | None:
 
 def _bare(reply: str | None) -> str:
     """The reply without reasoning, decoration and surrounding blanks; "" if it is lost, unfinished or too long."""
-    if reply is None:
-        return ""
-    found = split_reasoning(reply)
-    if not found.is_finished or not reply.endswith(found.answer) or len(found.answer) > _LONGEST:
+    found = split_reasoning(reply or "")
+    if not found.is_finished or not (reply or "").endswith(found.answer) or len(found.answer) > _LONGEST:
         return ""
     return _DECORATION.sub("", found.answer).strip()
+
+
+def ask_scores(
+    template: str, fields: Sequence[Mapping[str, str] | None], scale: Sequence[int], judge: Judge, rounds: int
+) -> list[Rounds]:
+    """Scores of every item in every round.
+
+    Args:
+        template: Name of the judge's template.
+        fields: Fields of the template for each item; None for an item without a text, which gets the lowest score.
+        scale: The possible scores, lowest first.
+        judge: The judge.
+        rounds: Number of judge replies per item.
+
+    Examples:
+        >>> judge = lambda messages, n: ["Score: 2", "two"]
+        >>> ask_scores("q_bench_relevance", [{"description": "Dark and blurry."}, None], (0, 1, 2), judge, 2)
+        [[2, None], [0, 0]]
+    """
+    conversations = [render(template, of_item) for of_item in fields if of_item is not None]
+    replies = iter(ask_all(judge, conversations, rounds))
+    return [
+        [scale[0]] * rounds if of_item is None else [parse_score(reply, scale) for reply in next(replies)]
+        for of_item in fields
+    ]
+
+
+def mean_score(rounds: Rounds) -> float | None:
+    """Mean over the rounds with a score; None if there are none.
+
+    Examples:
+        >>> mean_score([2, None, 1]), mean_score([None])
+        (1.5, None)
+    """
+    given = [score for score in rounds if score is not None]
+    return sum(given) / len(given) if given else None
+
+
+def score_frequencies(items: Sequence[Rounds], scale: Sequence[float]) -> dict[float, float]:
+    """Frequency of each score: the mean over items of its share of the item's rounds that did not fail.
+
+    The shares are in [0, 1] and sum to 1; they are nan if every round failed.
+
+    Examples:
+        >>> score_frequencies([[2, 2], [1, None], [0, 2], [0, 0]], (0, 1, 2))
+        {0: 0.375, 1: 0.25, 2: 0.375}
+    """
+    scored = [given for rounds in items if (given := [score for score in rounds if score is not None])]
+    sums = {score: math.fsum(given.count(score) / len(given) for given in scored) for score in scale}
+    return {score: total / len(scored) if scored else math.nan for score, total in sums.items()}
+
+
+def mean_of_frequencies(frequencies: Mapping[float, float]) -> float:
+    """The mean score from frequencies: P_1 + 2 P_2 on the scale 0, 1, 2 (Q-Bench, Table 3).
+
+    Examples:
+        >>> round(mean_of_frequencies({0: 0.2748, 1: 0.5474, 2: 0.1778}), 2)
+        0.9
+    """
+    return math.fsum(score * share for score, share in frequencies.items())
+
+
+def mean_scores(columns: Sequence[Sequence[Rounds]]) -> FloatArray:
+    """Each item's mean score for k questions to the judge, shape (k, n); nan if all its rounds failed."""
+    return np.array([[mean_score(rounds) for rounds in items] for items in columns], dtype=np.float64)
+
+
+def summed_score(means: FloatArray) -> float:
+    """The sum over k questions of the mean over items; `means` as `mean_scores` returns them.
+
+    Raises:
+        UndefinedScoreError: No item has a score for one of the questions.
+    """
+    given = [column[~np.isnan(column)] for column in means]
+    if not all(map(len, given)):
+        raise UndefinedScoreError("the judge gave no score in any round")
+    return sum(math.fsum(column) / len(column) for column in given)
+
+
+def bootstrap_scores(
+    means: FloatArray, resamples: int, rng: np.random.Generator, clusters: Clusters | None = None
+) -> tuple[FloatArray, list[int]]:
+    """Bootstrap replicates of mean scores. Items are resampled, because the rounds of one item are not independent.
+
+    Args:
+        means: Shape (k, n), from `mean_scores`.
+        resamples: Number of resamples.
+        rng: Random generator.
+        clusters: Which items are resampled together; None if they are independent.
+
+    Returns:
+        Replicates, shape (resamples, k), nan for a resample without a score; and the number of resampled units (items
+        or clusters) with a score for each question, length k.
+    """
+    numbers = np.arange(means.shape[1]) if clusters is None else np.unique(clusters.numbers, return_inverse=True)[1]
+    n_units = 1 + int(numbers.max(initial=-1))
+    sides = np.nan_to_num(means), ~np.isnan(means)
+    above, below = (np.array([np.bincount(numbers, of, n_units) for of in side]).T for side in sides)
+    return bootstrap_ratios(above, below, rng, resamples), np.count_nonzero(below, axis=0).tolist()
+
+
+def score_interval(means: FloatArray, limits: tuple[float, float], clusters: Clusters) -> Interval:
+    """Interval of the sum of the mean scores for k questions to the judge, from `bounded_mean_interval`.
+
+    It is of kind "constant-part" if all items have the same score for one of several questions.
+
+    Args:
+        means: Shape (k, n), from `mean_scores`.
+        limits: The lowest and the highest possible score of one question.
+        clusters: Which items belong together.
+    """
+    known = ~np.isnan(means)
+    rows = known.any(axis=0)
+    clusters = clusters.select(rows)
+    if not known.any(axis=1).all():
+        return Interval.undefined(clusters.n_clusters)
+    averages = np.nanmean(means, axis=1, keepdims=True)
+    # What each item adds to the mean of each question.
+    added = np.where(known, means - averages, 0) * rows.sum() / known.sum(axis=1, keepdims=True)
+    low, high = (len(means) * limit for limit in limits)
+    values = np.clip(averages.sum() + added.sum(axis=0)[rows], low, high)
+    found = bounded_mean_interval(values, (low, high), clusters)
+    is_constant = np.nanmax(means, axis=1) == np.nanmin(means, axis=1)
+    if len(means) > 1 and not math.isnan(found.low) and is_constant.any():
+        # The constant question would count as certain.
+        return Interval(math.nan, math.nan, "constant-part", found.units)
+    return found
+
+
+def scores_by_group(
+    items: ItemColumns,
+    groups: Mapping[str, Sequence[str]] | None,
+    clusters: Sequence[str | None] | None,
+    compute: Callable[[str, ItemColumns, Clusters], dict[str, Any]],
+) -> dict[str, Any]:
+    """Scores of the items with a reference, overall and for each group.
+
+    Args:
+        items: Columns of n items; the value of `rounds` is None for an item without a reference.
+        groups: Group name to one value per item.
+        clusters: Cluster of each item; None if items are independent.
+        compute: Function of a part's name in warnings, its items and their clusters.
+
+    Raises:
+        InputError: No item has a reference.
+
+    Warns:
+        LeftOutWarning: Items have no reference.
+    """
+    rows = [row for row, rounds in enumerate(items["rounds"]) if rounds is not None]
+    n, together = len(items["rounds"]), Clusters.of(clusters, len(items["rounds"]))
+    if not rows:
+        raise InputError(f"all {n} references are empty; a judge needs at least one reference")
+    if len(rows) < n:
+        first = next(row for row, rounds in enumerate(items["rounds"]) if rounds is None)
+        message = f"{n - len(rows)} of {n} rows are left out because their reference is empty"
+        warnings.warn(f"{message}; the first is references[{first}]", LeftOutWarning, stacklevel=5)
+
+    def part(where: str, places: Sequence[int]) -> dict[str, Any]:
+        of = [rows[place] for place in places]
+        return compute(where, select_rows(items, of), together.select(of))
+
+    kept = select_rows(groups or {}, rows)
+    return part("overall", range(len(rows))) | {"without_reference": n - len(rows)} | map_groups(kept, part)

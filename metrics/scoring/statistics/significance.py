@@ -1,7 +1,7 @@
 """Paired tests of two models on the same items, and the Holm adjustment over several tasks.
 
 There is McNemar's test for correct and incorrect answers, and a paired bootstrap for SRCC and mean scores, whose
-replicates are from `bootstrap` and `judging.rounds`. The test of Pearson correlations is in `pearson`.
+replicates are from `bootstrap` and `judging.replies`. The test of Pearson correlations is in `pearson`.
 
 Sources: McNemar, Psychometrika, 1947; Holm, Scandinavian Journal of Statistics, 1979.
 """

@@ -24,7 +24,7 @@ from eyechart.evaluators.tasks import get_task, headline_of
 from eyechart.metrics.score_spec import value_at
 from eyechart.metrics.scores import SCORES
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS, description_scores
-from eyechart.metrics.scoring.judging.rounds import JudgeSettings
+from eyechart.metrics.scoring.judging.replies import JudgeSettings
 from eyechart.metrics.scoring.quality.pooling import pool
 from tests.evaluators import running
 from tests.evaluators.command_line import invoke
@@ -65,7 +65,8 @@ def noisy(noise: float, n: int, rng: np.random.Generator, **fields: Any) -> Any:
 
 def descriptions(rounds: Sequence[Sequence[Sequence[int | None]]], clusters: Sequence[str] = (), **changes: Any) -> Any:
     """Descriptions with a judge's scores in each round of each dimension, and what they share."""
-    columns = {"rounds": [list(one) for one in rounds], "empty_prediction": [False] * len(rounds)}
+    n = len(rounds)
+    columns = {"rounds": list(map(list, rounds)), "empty_prediction": [False] * n, "finish_reason": [None] * n}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         scores = description_scores(columns, None, JudgeSettings("acme/judge"))

@@ -14,7 +14,7 @@ from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Answer
 from eyechart.metrics.scoring.errors import LostRoundsWarning
 from eyechart.metrics.scoring.judging.answers import answer_scores, read_answers
-from eyechart.metrics.scoring.judging.rounds import JudgeSettings
+from eyechart.metrics.scoring.judging.replies import JudgeSettings
 from tests.evaluators import providers
 from tests.evaluators.backends.threads import in_processes
 from tests.evaluators.providers import provider

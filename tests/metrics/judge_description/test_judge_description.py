@@ -1,59 +1,267 @@
-import json
+import math
+import warnings
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import eyechart.metrics
+from eyechart.metrics.scoring.choices.replies import UNREAD
+from eyechart.metrics.scoring.errors import LeftOutWarning, UndefinedScoreWarning
+from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS, description_scores, read_descriptions
+from eyechart.metrics.scoring.judging.prompts import Messages, read_fields
+from eyechart.metrics.scoring.judging.replies import JudgeSettings
 
 ROWS = {
     "predictions": ["The image is dark and noisy.", "A sharp picture of a dog."],
     "references": ["It is dark, noisy and blurry.", "The dog is sharp, the colors are vivid."],
 }
-SETTINGS = {
-    "judge": "lexical",
-    "template": "q_bench",
-    "template_version": 1,
-    "wording": "published",
-    "rounds": 5,
-}
 
 
-@pytest.fixture
-def metric():
-    return eyechart.metrics.load("judge_description")
-
-
-@pytest.mark.parametrize(
-    ("template", "dimensions", "wording"),
-    [
-        ("q_bench", ["completeness", "preciseness", "relevance"], "published"),
-        ("aesbench", ["relevance", "precision", "completeness"], "eyechart"),
-    ],
-)
-def test_dimensions_and_settings(metric, template: str, dimensions: list[str], wording: str) -> None:
-    scores = metric.compute(**ROWS, template=template)
-    assert list(scores)[:3] == dimensions
-    settings = SETTINGS | {"template": template, "wording": wording}
-    assert {name: scores[name] for name in settings} == settings
-
-
-def test_how_texts_ended_changes_no_score_of_the_judge(metric) -> None:
-    unknown, cut = metric.compute(**ROWS), metric.compute(**ROWS, finish_reasons=["stop", "length"])
-    assert cut.pop("outcomes") == {"cut_off": 0.5, "unfinished_reasoning": 0.0, "refused": 0.0, "unparseable": 0.0}
-    # As text, because nan differs from itself.
-    assert json.dumps(cut) == json.dumps(unknown)
+@pytest.mark.parametrize("template", DIMENSIONS)
+def test_dimensions_and_settings(template: str) -> None:
+    scores = eyechart.metrics.load("judge_description").compute(**ROWS, template=template)
+    assert tuple(scores)[:3] == DIMENSIONS[template]
+    wording = "published" if template == "q_bench" else "eyechart"
+    expected = {"judge": "lexical", "template": template, "template_version": 1, "wording": wording, "rounds": 5}
+    assert {name: scores[name] for name in expected} == expected
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"judge": "gpt-4"}, "judge is 'gpt-4'; it must be a callable"),
+        ({"judge": "gpt-4"}, "judge is 'gpt-4'"),
         ({"rounds": 0}, "rounds is 0"),
+        ({"rounds": 2.5}, "rounds is 2.5"),
         ({"groups": {"kind": ["a"]}}, r"groups\['kind'\] has 1 rows"),
         ({"predictions": ["a", None]}, r"predictions\[1\] is None"),
-        ({"finish_reasons": ["stop"]}, "finish_reasons has 1 rows and predictions has 2; row 1 is the first"),
-        ({"references": ["a"]}, "references has 1 rows and predictions has 2; row 1 is the first"),
+        ({"references": ["a"]}, "references has 1 rows and predictions has 2"),
+        ({"references": ["", " "]}, "all 2 references are empty"),
+        ({"finish_reasons": ["stop"]}, "finish_reasons has 1 rows and predictions has 2"),
+        ({"template": "qbench"}, "template is 'qbench'; allowed: 'q_bench', 'aesbench'. Did you mean 'q_bench'"),
     ],
 )
-def test_bad_input(metric, arguments: dict, message: str) -> None:
+def test_bad_input(arguments: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        metric.compute(**(ROWS | arguments))
+        eyechart.metrics.load("judge_description").compute(**(ROWS | arguments))
+
+
+def _scores(
+    predictions: list[str],
+    references: list[str],
+    judge,
+    rounds: int = 5,
+    template: str = "q_bench",
+    groups=None,
+    ends=None,
+) -> dict:
+    items = read_descriptions(predictions, references, judge, rounds, template, ends)
+    return description_scores(items, groups, JudgeSettings("judge", rounds), template)
+
+
+class FakeJudge:
+    """Answers by dimension from a table, and notes what it was asked."""
+
+    def __init__(self, **replies: list[str]) -> None:
+        self.replies, self.conversations = replies, []
+
+    def __call__(self, messages: Messages, n: int) -> list[str]:
+        self.conversations.append(messages)
+        template, _ = read_fields(messages)
+        return self.replies.get(template.rpartition("_")[2], ["Score: 1"] * n)
+
+
+def test_mean_pooling_over_images_and_rounds() -> None:
+    judge = FakeJudge(completeness=["Score: 2", "Score: 2", "Score: 1"], relevance=["Score: 0", "0", "Result: 0"])
+    scores = _scores(["a", "b"], ["c", "d"], judge, 3)
+    assert scores["completeness"]["score"] == pytest.approx(5 / 3)
+    assert [scores["completeness"][name] for name in ("p0", "p1", "p2")] == pytest.approx([0, 1 / 3, 2 / 3])
+    assert scores["preciseness"]["score"] == 1.0 and scores["relevance"]["score"] == 0.0
+    assert scores["sum"] == pytest.approx(8 / 3) and scores["mean"] == pytest.approx(8 / 9)
+    assert scores["n"] == scores["completeness"]["n"] == 2
+    assert scores["failed_rounds"] == scores["unscored"] == scores["empty_predictions"] == 0
+    assert len(judge.conversations) == 6
+
+
+def test_each_image_weighs_the_same_however_many_of_its_rounds_failed() -> None:
+    """Q-Bench, A.2.2: the mean over five replies is an image's score. (1 + 3/4) / 2 is 0.875; all nine rounds, 8/9."""
+    replies = {"a": ["1", "1", "1", "1", "1"], "b": ["1", "1", "1", "0", "two"]}
+    found = _scores(["a", "b"], ["r"] * 2, lambda messages, n: replies[read_fields(messages)[1]["description"]])
+    for dimension in DIMENSIONS["q_bench"]:
+        assert [found[dimension][name] for name in ("score", "p0", "p1", "p2")] == [0.875, 0.125, 0.875, 0.0]
+    assert (found["sum"], found["mean"], found["failed_rounds"]) == (3 * 0.875, 0.875, 3)
+
+
+@pytest.mark.parametrize("template", DIMENSIONS)
+def test_each_dimension_has_its_prompt_and_relevance_sees_no_reference(template: str) -> None:
+    judge = FakeJudge()
+    scores = _scores(["my text"], ["golden text"], judge, template=template)
+    assert [name for name in scores if name in DIMENSIONS[template]] == list(DIMENSIONS[template])
+    asked = [read_fields(messages) for messages in judge.conversations]
+    assert [name for name, _ in asked] == [f"{template}_{dimension}" for dimension in DIMENSIONS[template]]
+    for name, fields in asked:
+        expected = {"description": "my text", "reference": "golden text"}
+        assert fields == ({"description": "my text"} if name.endswith("relevance") else expected)
+
+
+def test_the_overall_of_aesbench_is_the_mean_of_the_three() -> None:
+    # AesBench (arXiv:2401.08276), Table 5, GPT-4V: 1.385, 1.151 and 1.366 make 1.301.
+    replies = {
+        "relevance": ["2"] * 385 + ["1"] * 615,
+        "precision": ["2"] * 151 + ["1"] * 849,
+        "completeness": ["2"] * 366 + ["1"] * 634,
+    }
+    found = _scores(["a"], ["b"], FakeJudge(**replies), 1000, "aesbench")
+    assert found["mean"] == pytest.approx(1.301, abs=0.0005)
+
+
+def test_an_image_without_a_usable_round_is_counted_and_not_scored() -> None:
+    def judge(messages: Messages, n: int) -> list[str]:
+        name, fields = read_fields(messages)
+        lost = fields["description"] == "b" and name.endswith("preciseness")
+        return ["no idea"] * n if lost else ["Score: 2"] * n
+
+    scores = _scores(["a", "b"], ["c", "d"], judge)
+    assert scores["preciseness"]["score"] == 2.0 and scores["preciseness"]["n"] == 1
+    assert scores["preciseness"]["failed_rounds"] == scores["failed_rounds"] == 5
+    assert scores["completeness"]["n"] == scores["n"] == 2 and scores["unscored"] == 1
+
+
+def test_when_every_round_fails_the_score_is_nan_with_a_warning() -> None:
+    judge = FakeJudge(preciseness=["Score: 3"] * 5)
+    with pytest.warns(UndefinedScoreWarning, match="overall: nan for preciseness, sum and mean"):
+        scores = _scores(["a"], ["b"], judge)
+    assert all(math.isnan(scores["preciseness"][name]) for name in ("score", "p0", "p1", "p2"))
+    assert all(map(math.isnan, scores["preciseness"]["score_ci95"] + scores["sum_ci95"] + [scores["sum"]]))
+    assert scores["completeness"]["score"] == 1.0
+    assert scores["preciseness"]["n"] == 0 and scores["unscored"] == 1
+
+
+def test_empty_descriptions_get_the_lowest_score_unasked() -> None:
+    judge = FakeJudge()
+    scores = _scores(["", " \n"], ["b", "c"], judge)
+    assert judge.conversations == [] and scores["sum"] == 0.0 and scores["empty_predictions"] == 2
+
+
+def test_rows_without_a_reference_are_left_out_and_counted() -> None:
+    judge = FakeJudge()
+    with pytest.warns(LeftOutWarning, match=r"2 of 3 rows are left out .* the first is references\[0\]"):
+        scores = _scores(["a", "b", "c"], ["", "golden", " "], judge, groups={"kind": ["x", "y", "z"]})
+    assert scores["n"] == 1 and scores["without_reference"] == 2
+    assert list(scores["by_kind"]) == ["y"] and len(judge.conversations) == 3
+
+
+def test_groups_equal_their_rows_alone() -> None:
+    def judge(messages: Messages, n: int) -> list[str]:
+        return [f"Score: {len(messages[-1]['content']) % 3}"] * n
+
+    texts = ["a" * length for length in range(1, 9)]
+    kinds = ["x", "y"] * 4
+    scores = _scores(texts, ["b"] * 8, judge, groups={"kind": kinds})
+    assert scores["n"] == 8
+    for kind, part in scores["by_kind"].items():
+        alone = _scores([text for text, of in zip(texts, kinds, strict=True) if of == kind], ["b"] * 4, judge)
+        for dimension in DIMENSIONS["q_bench"]:
+            assert part[dimension]["score"] == alone[dimension]["score"]
+        assert part["sum"] == alone["sum"] and part["n"] == 4 and "without_reference" not in part
+
+
+@given(st.lists(st.sampled_from(["0", "1", "2", "?"]), min_size=12, max_size=12))
+def test_scores_are_consistent_whatever_the_judge_says(replies: list[str]) -> None:
+    spoken = iter(["1", *replies, *replies, *replies])
+
+    def judge(messages: Messages, n: int) -> list[str]:
+        return [next(spoken) for _ in range(n)]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedScoreWarning)
+        scores = _scores(["a", "b", "c", "d"], ["e"] * 4, judge, 3)
+    for dimension in DIMENSIONS["q_bench"]:
+        part = scores[dimension]
+        if part["n"]:
+            assert part["score"] == pytest.approx(part["p1"] + 2 * part["p2"])
+            assert 0 <= part["score"] <= 2
+        assert all(map(math.isnan, part["score_ci95"])), "four images are too few for an interval"
+        assert scores["intervals"][f"{dimension}.score"] == {"kind": "none", "units": part["n"]}
+    assert scores["failed_rounds"] == sum(scores[dimension]["failed_rounds"] for dimension in DIMENSIONS["q_bench"])
+    assert scores["mean"] == pytest.approx(scores["sum"] / 3, nan_ok=True)
+
+
+def test_the_sum_has_no_interval_where_one_dimension_is_constant() -> None:
+    """That dimension would count as certain."""
+    rounds = [[[place % 3], [1], [place % 2]] for place in range(40)]
+    columns = {"rounds": rounds, "empty_prediction": [False] * 40, "finish_reason": [None] * 40}
+    found = description_scores(columns, None, JudgeSettings("me", rounds=1))
+    kinds = {name: about["kind"] for name, about in found["intervals"].items()}
+    assert kinds["preciseness.score"] == "constant" and kinds["completeness.score"] == "bounded"
+    assert kinds["sum"] == kinds["mean"] == "constant-part"
+    assert all(map(math.isnan, (*found["sum_ci95"], *found["mean_ci95"]))) and found["sum"] > 0
+
+
+def test_several_descriptions_of_an_image_and_images_without_a_score() -> None:
+    """25 images with two descriptions each; the judge gives the last ten images no score."""
+    n = 50
+    rng = np.random.default_rng(0)
+    rounds = [[[int(score)] for score in rng.integers(0, 3, 3)] if row < 30 else [[None]] * 3 for row in range(n)]
+    columns = {"rounds": rounds, "empty_prediction": [False] * n, "finish_reason": [None] * n}
+    images = [f"{row // 2}.jpg" for row in range(n)]
+    settings = JudgeSettings("judge", 1)
+    found = description_scores(columns, None, settings, clusters=images)
+    # Fifteen images are too few for an interval, thirty are not.
+    assert found["intervals"]["sum"] == {"kind": "none", "units": 15} and all(map(math.isnan, found["sum_ci95"]))
+    alone = description_scores(columns, None, settings)
+    assert alone["intervals"]["sum"] == {"kind": "bounded", "units": 30}
+    unread = description_scores(columns, None, settings, clusters=[None] * n)
+    assert unread["intervals"]["mean"] == {"kind": "bounded-unread", "units": 30}
+    assert unread["sum_ci95"] == alone["sum_ci95"]
+    shared = description_scores(columns, None, settings, clusters=[*images[:9], *map(str, range(9, n))])
+    assert shared["intervals"]["mean"] == {"kind": "bounded-clustered", "units": 26}
+    assert alone["sum_ci95"][0] < alone["sum"] < alone["sum_ci95"][1]
+    one = description_scores(columns, {"kind": ["odd one", *["other"] * (n - 1)]}, settings)["by_kind"]["odd one"]
+    assert one["intervals"]["sum"] == {"kind": "none", "units": 1} and all(map(math.isnan, one["sum_ci95"]))
+
+
+# Text, how it ended, and what it counts as.
+ENDED = {
+    "whole": ("It is dark.", "stop", None),
+    "an end that is not known": ("It is dark.", None, None),
+    "an end that is not ours": ("It is dark.", "eos", None),
+    "cut off": ("It is dark and", "length", "cut_off"),
+    "cut off before its first word": ("", "length", "cut_off"),
+    "cut off in reasoning behind the text": ("It is dark. <think>So", "length", "cut_off"),
+    "unfinished reasoning, named": ("", "reasoning", "unfinished_reasoning"),
+    "unfinished reasoning, seen": ("<think>It is dark", "length", "unfinished_reasoning"),
+    "unfinished reasoning of unknown end": ("<think>It is dark", None, "unfinished_reasoning"),
+    "refused": ("I cannot help with that.", "refusal", "refused"),
+    "refused without a word": ("", "refusal", "refused"),
+    "stopped by a filter": ("It is dark and", "content_filter", "refused"),
+    "taken by a filter": ("", "content_filter", "refused"),
+    "a filter stopped the reasoning": ("<think>It is dark", "content_filter", "refused"),
+    "empty": (" \n", "stop", "unparseable"),
+    "nothing behind the reasoning": ("<think>It is dark.</think> ", "stop", "unparseable"),
+    "empty of unknown end": ("", None, "unparseable"),
+}
+
+
+@pytest.mark.parametrize(("text", "ended", "expected"), ENDED.values(), ids=ENDED)
+def test_what_became_of_a_text(text: str, ended: str | None, expected: str | None) -> None:
+    found = _scores([text, "It is dark."], ["b", "c"], FakeJudge(), ends=[ended, "stop"])["outcomes"]
+    assert found == dict.fromkeys(UNREAD, 0.0) | ({expected: 0.5} if expected else {})
+
+
+def test_shares_are_of_the_texts_with_a_reference_and_by_group() -> None:
+    texts, ends = ["a", "b", "c", "d", "e"], ["length", "length", "refusal", "stop", None]
+    with pytest.warns(LeftOutWarning):
+        found = _scores(texts, ["", *"bcde"], FakeJudge(), groups={"kind": list("xxyyz")}, ends=ends)
+    assert found["outcomes"] == {"cut_off": 0.25, "unfinished_reasoning": 0.0, "refused": 0.25, "unparseable": 0.0}
+    shares = {
+        kind: (part["outcomes"]["cut_off"], part["outcomes"]["refused"]) for kind, part in found["by_kind"].items()
+    }
+    assert shares == {"x": (1.0, 0.0), "y": (0.0, 0.5), "z": (0.0, 0.0)}
+
+
+def test_where_no_end_is_known_there_are_no_shares() -> None:
+    for ends in (None, [None, None]):
+        found = _scores(["a", ""], ["c", "d"], FakeJudge(), groups={"kind": ["x", "y"]}, ends=ends)
+        assert "outcomes" not in found and "outcomes" not in found["by_kind"]["x"] and found["empty_predictions"] == 1
