@@ -13,7 +13,7 @@ from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.tasks import known_task
 from eyechart.metrics.score_spec import ScoreSpec, Unit
 from eyechart.metrics.scores import IMAGE_SCORES, specs_in
-from eyechart.metrics.scoring.pairs.scores import PairSettings
+from eyechart.metrics.scoring.pairs.pools import PairSettings
 from eyechart.metrics.scoring.statistics.shares import Clusters
 
 ItemId = Any

@@ -19,11 +19,10 @@ from eyechart.evaluators.results.items import MAIN, Item, PackedItems, by_row, c
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.errors import ScoringWarning
 from eyechart.metrics.scoring.items import Items
-from eyechart.metrics.scoring.pairs.convergence import convergence, score_limit
-from eyechart.metrics.scoring.pairs.pools import AGGREGATORS, RIDGE, Pairs, check_pairs
+from eyechart.metrics.scoring.pairs.pools import AGGREGATORS, RIDGE, Pairs, PairSettings, check_pairs
 from eyechart.metrics.scoring.pairs.preferences import pair_outcomes, read_preferences, winners
-from eyechart.metrics.scoring.pairs.scores import PairSettings, pair_scores
-from eyechart.metrics.scoring.pairs.tables import average_rows, part_scores
+from eyechart.metrics.scoring.pairs.scores import pair_scores
+from eyechart.metrics.scoring.pairs.tables import average_rows, convergence, part_scores, score_limit
 
 REVERSED = "reversed"
 TIE = "tie"

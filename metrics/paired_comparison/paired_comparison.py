@@ -13,9 +13,9 @@ import evaluate
 try:
     from eyechart.metrics.cards import module_texts
     from eyechart.metrics.columns import CheckedColumns
-    from eyechart.metrics.scoring.pairs.pools import RIDGE, check_pairs
+    from eyechart.metrics.scoring.pairs.pools import RIDGE, PairSettings, check_pairs
     from eyechart.metrics.scoring.pairs.preferences import read_pairs
-    from eyechart.metrics.scoring.pairs.scores import PairSettings, pair_scores
+    from eyechart.metrics.scoring.pairs.scores import pair_scores
     from eyechart.metrics.scoring.quality.correlation import FitName
 except ModuleNotFoundError as error:
     raise ImportError(f"{error}; in a checkout of eyechart, run: pip install -c constraints.txt .") from error

@@ -32,35 +32,16 @@ class UndefinedScoreError(ScoringError):
 
 
 class UnboundedScoresError(UndefinedScoreError):
-    """The likelihood of paired comparisons has no finite maximum.
+    """The likelihood of paired comparisons has no finite maximum, because items in `unbeaten` lost to none outside."""
 
-    Attributes:
-        never_won: Numbers of the items that never won. An item that is in no comparison is in both lists.
-        never_lost: Numbers of the items that never lost.
-        unbeaten_set: If both lists are empty, a set of items that lost no comparison with an item outside the set.
-    """
-
-    def __init__(self, never_won: Sequence[Any], never_lost: Sequence[Any], unbeaten_set: Sequence[Any]):
-        """Create the error from item numbers, or from names for the message."""
-        self.never_won, self.never_lost, self.unbeaten_set = list(never_won), list(never_lost), list(unbeaten_set)
-        reasons = [f"never won: {_listed(self.never_won)}"] if self.never_won else []
-        reasons += [f"never lost: {_listed(self.never_lost)}"] if self.never_lost else []
-        reasons = reasons or [f"these items lost to none of the others: {_listed(self.unbeaten_set)}"]
+    def __init__(self, unbeaten: Sequence[Any]):
+        """Create the error from item numbers, or from names."""
+        self.unbeaten = unbeaten
+        more = f" and {len(unbeaten) - 10} more" if len(unbeaten) > 10 else ""
         super().__init__(
-            f"maximum likelihood scores would be infinite; {'; '.join(reasons)}. "
-            "Use aggregator 'mle_ridge', whose scores are always finite"
+            f"maximum likelihood scores would be infinite: {', '.join(map(str, unbeaten[:10]))}{more} lost to none of "
+            "the others. Use aggregator 'mle_ridge', whose scores are always finite"
         )
-
-    def renamed(self, names: Sequence[Any]) -> "UnboundedScoresError":
-        """The same error, with names instead of item numbers."""
-        lists = (self.never_won, self.never_lost, self.unbeaten_set)
-        return UnboundedScoresError(*([names[item] for item in items] for items in lists))
-
-
-def _listed(items: Sequence[Any], most: int = 10) -> str:
-    """The first items, separated by commas, and the number of items that are not shown."""
-    shown = ", ".join(str(item) for item in items[:most])
-    return f"{shown} and {len(items) - most} more" if len(items) > most else shown
 
 
 class ScoringWarning(UserWarning):

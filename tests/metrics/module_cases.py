@@ -14,8 +14,8 @@ from eyechart.metrics.scoring.items import ItemColumns
 from eyechart.metrics.scoring.judging.answers import answer_scores
 from eyechart.metrics.scoring.judging.descriptions import description_scores
 from eyechart.metrics.scoring.judging.replies import JudgeSettings
-from eyechart.metrics.scoring.pairs.pools import check_pairs
-from eyechart.metrics.scoring.pairs.scores import PairSettings, pair_scores
+from eyechart.metrics.scoring.pairs.pools import PairSettings, check_pairs
+from eyechart.metrics.scoring.pairs.scores import pair_scores
 from eyechart.metrics.scoring.quality.pooling import PoolingSettings
 from eyechart.metrics.scoring.quality.scores import QualitySettings, quality_scores
 

@@ -1,4 +1,4 @@
-"""Pools of paired images: the images of a pool, and their ranking from consistent preferences.
+"""Pairs of images, the pools within which images are paired, and their ranking from consistent preferences.
 
 Protocol: 2AFC, Sec. III-A (https://arxiv.org/abs/2402.01162): only pairs with consistent replies enter the preference
 matrix; scores are rescaled to [0, 100].
@@ -6,78 +6,112 @@ matrix; scores are rescaled to [0, 100].
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eyechart.metrics.scoring import pair_ranking
 from eyechart.metrics.scoring.errors import InputError, UnboundedScoresError, UndefinedScoreError
 from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_member, check_opinions, rows_by_value
-from eyechart.metrics.scoring.pair_ranking.comparisons import IndexArray
+from eyechart.metrics.scoring.pair_ranking import (
+    IndexArray,
+    map_scores,
+    mle_scores,
+    perron_scores,
+    rescale,
+    trueskill_scores,
+)
+from eyechart.metrics.scoring.quality.correlation import FitName
+from eyechart.metrics.scoring.quality.scores import QualitySettings
+from eyechart.metrics.scoring.statistics.bootstrap import check_seed
 
 FIRST, SECOND, NONE = 0, 1, -1
 """Which image of a pair is preferred."""
 WinnerArray = NDArray[np.int8]
-_PLACES = {"first": FIRST, "second": SECOND}
+_PLACES = {"first": FIRST, "second": SECOND, "tie": NONE}
 
 AGGREGATORS = ("map", "mle", "mle_ridge", "perron", "trueskill")
 RIDGE = 0.01
 """Default size of the ridge of "mle_ridge"; the prior of "map" is a ridge of size 1."""
 
-# Digits of a score in [0, 100]. Images with equal records get equal scores, because rounding errors are far smaller.
-_DIGITS = 6
-
 
 @dataclass(frozen=True)
 class Pairs:
-    """n pairs of images and their quality, as columns.
+    """n pairs of images and their quality, as arrays of shape (n,)."""
 
-    Attributes:
-        first_ids: Id of each pair's first image.
-        second_ids: Id of each pair's second image.
-        first_references: Quality of the first image, shape (n,), higher is better; nan if only winners are known.
-        second_references: Quality of the second image, shape (n,).
-        pool_ids: Id of each pair's pool, or None if all images are ranked together.
-        better: The better image of each pair: `FIRST`, `SECOND`, or `NONE` if they are equal, shape (n,).
-    """
-
-    first_ids: Sequence[str]
-    second_ids: Sequence[str]
+    first_ids: NDArray[np.object_]
+    second_ids: NDArray[np.object_]
     first_references: FloatArray
+    """Quality, higher is better; nan if only winners are known."""
     second_references: FloatArray
-    pool_ids: Sequence[str] | None
+    pool_ids: NDArray[np.object_] | None
+    """None if all images are ranked together."""
     better: WinnerArray
+    """The better image of each pair: `FIRST`, `SECOND`, or `NONE` if they are equal."""
 
-    def select(self, rows: Sequence[int]) -> "Pairs":
+    def select(self, rows: ArrayLike) -> "Pairs":
         """Some of the pairs."""
-        index = list(rows)
-        return Pairs(
-            [self.first_ids[row] for row in index],
-            [self.second_ids[row] for row in index],
-            self.first_references[index],
-            self.second_references[index],
-            None if self.pool_ids is None else [self.pool_ids[row] for row in index],
-            self.better[index],
-        )
+        return Pairs(*(None if column is None else column[rows] for column in vars(self).values()))
 
 
 @dataclass(frozen=True)
-class Pool:
-    """The images that are paired with each other, numbered by first appearance.
+class PairSettings:
+    """Settings of the scores of paired comparisons; raises `InputError` if one is not allowed."""
 
-    Attributes:
-        rows: Rows of the pool's pairs.
-        image_ids: Ids of the pool's images, length n_images.
-        references: Quality of the images, shape (n_images,).
-        first: Number of each pair's first image, shape (n_pairs,).
-        second: Number of each pair's second image, shape (n_pairs,).
-    """
+    aggregator: str = "map"
+    """One of `AGGREGATORS`."""
+    order_seed: int | None = None
+    """Seed that shuffles the pairs for "trueskill", whose scores depend on their order; None keeps the order."""
+    pool_weights: str = "equal"
+    """Weights of the pools in means: "equal", or "images", the number of images."""
+    undefined_pools: str = "leave_out"
+    """How a pool with an undefined correlation enters the mean: "leave_out", or "zero"."""
+    fit: FitName = "logistic4"
+    resamples: int = 1000
+    """Bootstrap resamples for the intervals of correlations."""
+    seed: int = 0
+    """Seed of the bootstrap."""
+    ridge: float = RIDGE
+    """Size of the ridge of "mle_ridge", above 0."""
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        check_member("aggregator", self.aggregator, AGGREGATORS)
+        check_member("pool_weights", self.pool_weights, ("equal", "images"))
+        check_member("undefined_pools", self.undefined_pools, ("leave_out", "zero"))
+        if self.order_seed is not None:
+            if self.aggregator != "trueskill":
+                raise InputError(f"order_seed is {self.order_seed!r}; it can be set only with aggregator='trueskill'")
+            check_seed(self.order_seed, "order_seed")
+        if not isinstance(self.ridge, int | float) or not 0 < self.ridge < math.inf:
+            raise InputError(f"ridge is {self.ridge!r}; it must be a positive number")
+        # Its checks run here, before anything is computed.
+        self.quality()
+
+    def quality(self) -> QualitySettings:
+        """The settings of the correlations."""
+        return QualitySettings(self.fit, None, self.resamples, self.seed)
+
+    def applying(self, pools: bool) -> dict[str, Any]:
+        """The settings that a result depends on; `pools` says whether there are pools."""
+        idle = [] if pools else ["pool_weights", "undefined_pools"]
+        idle += [] if self.aggregator == "trueskill" else ["order_seed"]
+        idle += [] if self.aggregator == "mle_ridge" else ["ridge"]
+        return {name: value for name, value in asdict(self).items() if name not in idle}
+
+
+@dataclass(frozen=True)
+class ImagePool:
+    """The images that are paired with each other, numbered by first appearance."""
 
     rows: Sequence[int]
+    """Rows of the pool's pairs."""
     image_ids: Sequence[str]
     references: FloatArray
+    """Quality of the images, shape (n_images,)."""
     first: IndexArray
+    """Number of each pair's first image, shape (n_pairs,)."""
     second: IndexArray
 
 
@@ -110,34 +144,28 @@ def check_pairs(
     if better is None:
         first = check_opinions("first_references", first_references)
         second = check_opinions("second_references", second_references)
+        # Not the sign of the difference, which may overflow.
+        winner = np.where(first > second, FIRST, np.where(first < second, SECOND, NONE))
     else:
         first = second = np.full(len(better), np.nan)
-    pools = [""] * len(first_ids) if pool_ids is None else _pool_names(pool_ids)
+        winner = np.array([_PLACES[place] for place in better])
+    pools = first_ids if pool_ids is None else pool_ids
     check_lengths(
         first_ids=first_ids, second_ids=second_ids, first_references=first, second_references=second, pool_ids=pools
     )
-    for row, (one, other) in enumerate(zip(first_ids, second_ids, strict=True)):
+    for row, (one, other, pool) in enumerate(zip(first_ids, second_ids, pools, strict=True)):
         if one == other:
             raise InputError(
                 f"first_ids[{row}] and second_ids[{row}] are both {other!r}; an image cannot be paired with itself"
             )
-    # Not the sign of the difference, which may overflow.
-    found = np.where(first > second, FIRST, np.where(first < second, SECOND, NONE)).astype(np.int8)
-    if better is not None:
-        found = np.array([_PLACES.get(one, NONE) for one in better], dtype=np.int8)
-    return Pairs(first_ids, second_ids, first, second, None if pool_ids is None else pools, found)
-
-
-def _pool_names(pool_ids: Sequence[object]) -> list[str]:
-    if isinstance(pool_ids, str):
-        raise InputError(f"pool_ids must be a list with one value per row; it is {pool_ids!r}")
-    for row, pool in enumerate(pool_ids):
         if pool is None:
             raise InputError(f"pool_ids[{row}] is None; either all pairs have a pool or none has")
-    return [str(pool) for pool in pool_ids]
+    names = None if pool_ids is None else np.array([str(pool) for pool in pool_ids], dtype=object)
+    ids = (np.array(list(column), dtype=object) for column in (first_ids, second_ids))
+    return Pairs(*ids, first, second, names, winner.astype(np.int8))
 
 
-def split_pools(pairs: Pairs) -> dict[str, Pool]:
+def split_pools(pairs: Pairs) -> dict[str, ImagePool]:
     """The pools by id, or one pool "overall" without pool ids.
 
     Raises:
@@ -149,72 +177,59 @@ def split_pools(pairs: Pairs) -> dict[str, Pool]:
         (['a', 'c'], [1.0, 3.0])
     """
     if pairs.pool_ids is None:
-        return {"overall": _pool(pairs, range(len(pairs.first_ids)))}
-    return {pool: _pool(pairs, rows) for pool, rows in rows_by_value(pairs.pool_ids).items()}
+        return {"overall": _pool(pairs, range(len(pairs.better)))}
+    return {pool: _pool(pairs, rows) for pool, rows in rows_by_value(pairs.pool_ids.tolist()).items()}
 
 
-def _pool(pairs: Pairs, rows: Sequence[int]) -> Pool:
+def _pool(pairs: Pairs, rows: Sequence[int]) -> ImagePool:
+    # Pair by pair: the first image, then the second.
+    ids = np.stack([pairs.first_ids[rows], pairs.second_ids[rows]], axis=1).ravel()
+    values = np.stack([pairs.first_references[rows], pairs.second_references[rows]], axis=1).ravel()
     number: dict[str, int] = {}
-    references: list[float] = []
-    seen_in: list[str] = []
-    sides = (("first", pairs.first_ids, pairs.first_references), ("second", pairs.second_ids, pairs.second_references))
-    members = np.empty((2, len(rows)), dtype=np.int64)
-    for place, row in enumerate(rows):
-        for side, (name, ids, values) in enumerate(sides):
-            image, reference = ids[row], float(values[row])
-            found = number.setdefault(image, len(number))
-            if found == len(references):
-                references.append(reference)
-                seen_in.append(f"{name}_references[{row}]")
-            elif references[found] != reference and not math.isnan(reference):
-                raise InputError(
-                    f"{name}_references[{row}] is {reference:g} for image {image!r}, "
-                    f"but {seen_in[found]} is {references[found]:g}; an image must have one reference within a pool"
-                )
-            members[side, place] = found
-    return Pool(rows, list(number), np.array(references), members[0], members[1])
+    members = np.array([number.setdefault(image, len(number)) for image in ids])
+    references = np.empty(len(number))
+    # Backwards, because of equal members the last one is assigned.
+    references[members[::-1]] = values[::-1]
+    differs = (references[members] != values) & ~np.isnan(values)
+    if differs.any():
+        place = int(np.argmax(differs))
+        raise InputError(
+            f"{('first', 'second')[place % 2]}_references[{rows[place // 2]}] is {values[place]:g} for image "
+            f"{ids[place]!r}, but another row has {references[members[place]]:g}; an image must have one reference "
+            "within a pool"
+        )
+    return ImagePool(rows, list(number), references, members[::2], members[1::2])
 
 
-def rank_pool(
-    pool: Pool, winner: WinnerArray, aggregator: str = "map", order_seed: int | None = None, ridge: float = RIDGE
-) -> FloatArray:
+def rank_pool(pool: ImagePool, winner: WinnerArray, settings: PairSettings) -> FloatArray:
     """Scores of a pool's images from its consistent pairs.
 
     Args:
         pool: The pairs and images.
         winner: Which image of each of the pool's pairs is preferred, `FIRST`, `SECOND` or `NONE`, shape (n_pairs,).
-        aggregator: "map", "mle", "mle_ridge", "perron" or "trueskill".
-        order_seed: Seed that shuffles the pairs for "trueskill", whose scores depend on the order of the pairs; None
-            keeps the order of the rows.
-        ridge: Size of the ridge of "mle_ridge".
+        settings: How images are ranked.
 
     Returns:
-        Scores from 0 to 100, shape (n_images,), rounded to six digits so that rounding errors do not split ties. For
-        the aggregator, an image without a consistent pair is an item without comparisons.
+        Scores from 0 to 100, shape (n_images,), rounded to six digits so that rounding errors do not split ties.
 
     Raises:
-        InputError: The aggregator is unknown.
         UndefinedScoreError: No pair is consistent, all scores are equal, or maximum likelihood has no finite optimum
-            (the message then names the images).
+            (the message then names images).
     """
-    check_member("aggregator", aggregator, AGGREGATORS)
     decided = winner != NONE
     if not decided.any():
         raise UndefinedScoreError("no pair has consistent replies, so the images cannot be ranked")
-    first_wins = winner[decided] == FIRST
-    first, second, n = pool.first[decided], pool.second[decided], len(pool.image_ids)
-    winners, losers = np.where(first_wins, first, second), np.where(first_wins, second, first)
-    if aggregator == "map":
-        scores = pair_ranking.map_scores(winners, losers, n)
-    elif aggregator == "perron":
-        scores = pair_ranking.perron_scores(winners, losers, n)
-    elif aggregator == "trueskill":
-        scores = pair_ranking.trueskill_scores(winners, losers, n, seed=order_seed)
-    elif aggregator == "mle_ridge":
-        scores = pair_ranking.mle_scores(winners, losers, n, ridge)
-    else:
-        try:
-            scores = pair_ranking.mle_scores(winners, losers, n)
-        except UnboundedScoresError as error:
-            raise error.renamed(pool.image_ids) from None
-    return np.round(pair_ranking.rescale(scores), _DIGITS)
+    first, second, is_first = pool.first[decided], pool.second[decided], winner[decided] == FIRST
+    outcomes = np.where(is_first, first, second), np.where(is_first, second, first), len(pool.image_ids)
+    try:
+        if settings.aggregator == "map":
+            scores = map_scores(*outcomes)
+        elif settings.aggregator == "perron":
+            scores = perron_scores(*outcomes)
+        elif settings.aggregator == "trueskill":
+            scores = trueskill_scores(*outcomes, seed=settings.order_seed)
+        else:
+            scores = mle_scores(*outcomes, ridge=settings.ridge if settings.aggregator == "mle_ridge" else 0.0)
+    except UnboundedScoresError as error:
+        raise UnboundedScoresError([pool.image_ids[item] for item in error.unbeaten]) from None
+    return np.round(rescale(scores), 6)

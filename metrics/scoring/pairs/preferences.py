@@ -11,14 +11,12 @@ Protocol: 2AFC, Sec. II-C (https://arxiv.org/abs/2402.01162). Departures:
 """
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from eyechart.metrics.scoring.choices.replies import why_unread
-from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import check_lengths
 from eyechart.metrics.scoring.items import ItemColumns, Items
 from eyechart.metrics.scoring.pairs.pools import FIRST, NONE, SECOND, Pairs, WinnerArray
@@ -52,7 +50,7 @@ def read_pairs(
         prefer the image of higher quality; None if both images have equal quality.
 
     Raises:
-        InputError: The lengths differ, there are no pairs, or a reply is not a string.
+        InputError: The lengths differ, or there are no pairs.
 
     Examples:
         >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
@@ -70,15 +68,20 @@ def read_pairs(
         finish_reasons=ends,
         reversed_finish_reasons=reversed_ends,
     )
-    choice, step = _read("predictions", predictions, ends)
-    reverse, reversed_step = _read("reversed_predictions", reversed_predictions, reversed_ends)
-    return {
-        "choice": choice,
-        "step": step,
-        "reversed_choice": reverse,
-        "reversed_step": reversed_step,
-        **pair_outcomes(choice, reverse, pairs),
+    items = read_preferences(predictions, ends)
+    items |= {
+        f"reversed_{name}": column for name, column in read_preferences(reversed_predictions, reversed_ends).items()
     }
+    return items | pair_outcomes(items["choice"], items["reversed_choice"], pairs)
+
+
+def read_preferences(replies: Sequence[str], finish_reasons: Sequence[str | None]) -> Items:
+    """The columns `choice` and `step` of `read_pairs` for replies in one order."""
+    # There are few different replies, so each is read only once.
+    asked = list(zip(replies, finish_reasons, strict=True))
+    preferred = {reply: read_preference(*reply) for reply in asked}
+    steps = {reply: "exact" if preference else why_unread(*reply) for reply, preference in preferred.items()}
+    return {"choice": [preferred[reply] for reply in asked], "step": [steps[reply] for reply in asked]}
 
 
 def pair_outcomes(choice: Sequence[str | None], reversed_choice: Sequence[str | None], pairs: Pairs) -> Items:
@@ -89,55 +92,24 @@ def pair_outcomes(choice: Sequence[str | None], reversed_choice: Sequence[str | 
         >>> pair_outcomes(["first"], ["second"], check_pairs(["a"], ["b"], [2], [1]))
         {'consistent': [True], 'correct': [True]}
     """
-    agree = [
-        one is not None and {one, other} == {"first", "second"}
-        for one, other in zip(choice, reversed_choice, strict=True)
-    ]
+    consistent = [set(both) == {"first", "second"} for both in zip(choice, reversed_choice, strict=True)]
+    preferred = winners({"choice": choice, "consistent": consistent})
     correct = [
-        None if better == NONE else is_same and one == ("first" if better == FIRST else "second")
-        for one, is_same, better in zip(choice, agree, pairs.better.tolist(), strict=True)
+        None if better == NONE else better == winner
+        for better, winner in zip(pairs.better.tolist(), preferred.tolist(), strict=True)
     ]
-    return {"consistent": agree, "correct": correct}
-
-
-def read_preferences(replies: Sequence[str], finish_reasons: Sequence[str | None]) -> Items:
-    """The columns `choice` and `step` of `read_pairs` for replies in one order."""
-    choice, step = _read("replies", replies, finish_reasons)
-    return {"choice": choice, "step": step}
-
-
-def _read(
-    name: str, replies: Sequence[str], finish_reasons: Sequence[str | None]
-) -> tuple[list[str | None], list[str]]:
-    """Choices and steps of the replies in the argument `name`."""
-    # There are few different replies, so each is read only once.
-    read: dict[tuple[str, str | None], tuple[str | None, str]] = {}
-    for row, (text, ended) in enumerate(zip(replies, finish_reasons, strict=True)):
-        if not isinstance(text, str):
-            raise InputError(f'{name}[{row}] is {text!r}; it must be a string (use "" for an empty text)')
-        if (text, ended) not in read:
-            preferred = read_preference(text, ended)
-            read[text, ended] = preferred, "exact" if preferred else why_unread(text, ended)
-    found = [read[reply] for reply in zip(replies, finish_reasons, strict=True)]
-    return [preferred for preferred, _ in found], [step for _, step in found]
+    return {"consistent": consistent, "correct": correct}
 
 
 def winners(items: ItemColumns) -> WinnerArray:
-    """The image that each pair's replies prefer: `FIRST`, `SECOND`, or `NONE` if they are not consistent.
-
-    Args:
-        items: From `read_pairs`.
-
-    Returns:
-        Shape (n,).
+    """The image that each pair's replies prefer: `FIRST`, `SECOND`, or `NONE` if they are not consistent, shape (n,).
 
     Examples:
         >>> winners({"choice": ["first", "second", None], "consistent": [True, False, False]}).tolist()
         [0, -1, -1]
     """
-    is_first = np.array([choice == "first" for choice in items["choice"]], dtype=bool)
-    consistent = np.array(items["consistent"], dtype=bool)
-    return np.where(consistent, np.where(is_first, FIRST, SECOND), NONE).astype(np.int8)
+    is_first = np.array(items["choice"], dtype=object) == "first"
+    return np.where(items["consistent"], np.where(is_first, FIRST, SECOND), NONE).astype(np.int8)
 
 
 def preference_scores(items: ItemColumns, pairs: Pairs) -> dict[str, Any]:
@@ -162,37 +134,33 @@ def preference_scores(items: ItemColumns, pairs: Pairs) -> dict[str, Any]:
     Examples:
         >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
         >>> pairs = check_pairs(list("abcd"), list("efgh"), [3, 1, 1, 2], [1, 2, 0, 2])
-        >>> found = preference_scores(read_pairs(["A", "A", "B", "A"], ["B", "A", "A", ""], pairs), pairs)
-        >>> found["consistency"], found["accuracy_consistent"], round(found["accuracy_all"], 3), found["equal_quality"]
-        (0.5, 0.5, 0.333, 1)
-        >>> found["first_rate"], found["second_rate"], found["draw_rate"], found["unmatched"]
+        >>> scores = preference_scores(read_pairs(["A", "A", "B", "A"], ["B", "A", "A", ""], pairs), pairs)
+        >>> scores["consistency"], scores["accuracy_consistent"], round(scores["accuracy_all"], 3)
+        (0.5, 0.5, 0.333)
+        >>> scores["first_rate"], scores["second_rate"], scores["draw_rate"], scores["unmatched"]
         (0.625, 0.25, 0.125, 1)
     """
-    columns = (items[name] for name in ("choice", "reversed_choice", "consistent", "correct"))
-    choice, reversed_choice, consistent, correct = map(list, columns)
-    n, places = len(choice), Counter([*choice, *reversed_choice])
-    unequal = [row for row in range(n) if correct[row] is not None]
-    agreed = [row for row in unequal if consistent[row]]
-    counted = {
-        "consistency": (range(n), consistent),
-        "accuracy_consistent": (agreed, [correct[row] for row in agreed]),
-        "accuracy_all": (unequal, [correct[row] for row in unequal]),
-        "first_rate": (range(n), [seen.count("first") / 2 for seen in zip(choice, reversed_choice, strict=True)]),
-    }
-    intervals = {
-        name: dyadic_share_interval(
-            values, [pairs.first_ids[row] for row in rows], [pairs.second_ids[row] for row in rows]
-        )
-        for name, (rows, values) in counted.items()
-    }
+    choices = np.array([items["choice"], items["reversed_choice"]], dtype=object)
+    is_draw, is_first = choices == None, choices == "first"  # noqa: E711
+    consistent, correct = np.array(items["consistent"], dtype=bool), np.array(items["correct"], dtype=bool)
+    every, unequal = np.ones(len(consistent), dtype=bool), pairs.better != NONE
+    scores: dict[str, float] = {}
+    intervals = {}
+    for name, values, rows in (
+        ("consistency", consistent, every),
+        ("accuracy_consistent", correct, unequal & consistent),
+        ("accuracy_all", correct, unequal),
+        ("first_rate", is_first.mean(axis=0), every),
+    ):
+        scores[name] = float(values[rows].mean()) if rows.any() else math.nan
+        intervals[name] = dyadic_share_interval(values[rows], pairs.first_ids[rows], pairs.second_ids[rows])
     return {
-        **{name: sum(counted[name][1]) / len(counted[name][1]) if counted[name][1] else math.nan for name in SHARES},
-        "first_rate": places["first"] / (2 * n),
-        "second_rate": places["second"] / (2 * n),
-        "draw_rate": places[None] / (2 * n),
+        **scores,
+        "second_rate": float((choices == "second").mean()),
+        "draw_rate": float(is_draw.mean()),
         **listed_intervals(intervals),
-        "unmatched": sum(None in seen for seen in zip(choice, reversed_choice, strict=True)),
-        "equal_quality": n - len(unequal),
-        "n_consistent": sum(consistent),
-        "n_pairs": n,
+        "unmatched": int(is_draw.any(axis=0).sum()),
+        "equal_quality": int((~unequal).sum()),
+        "n_consistent": int(consistent.sum()),
+        "n_pairs": len(consistent),
     }

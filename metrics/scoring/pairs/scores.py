@@ -6,10 +6,8 @@ of a pool, the ranking of the pool is undefined. The paper's Table IV then has a
 (IDEFICS-Instruct, AWGN). Here such a pool is left out and counted, unless `undefined_pools="zero"`.
 """
 
-import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -17,72 +15,16 @@ from numpy.typing import ArrayLike
 
 from eyechart.metrics.scoring.choices.reading import extraction_shares
 from eyechart.metrics.scoring.errors import InputError, SmallSampleWarning, UndefinedScoreError, UndefinedScoreWarning
-from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_member
+from eyechart.metrics.scoring.inputs import FloatArray, check_lengths
 from eyechart.metrics.scoring.items import ItemColumns, select_rows
-from eyechart.metrics.scoring.pairs.pools import AGGREGATORS, RIDGE, Pairs, Pool, WinnerArray, rank_pool, split_pools
+from eyechart.metrics.scoring.pairs.pools import ImagePool, Pairs, PairSettings, WinnerArray, rank_pool, split_pools
 from eyechart.metrics.scoring.pairs.preferences import preference_scores, winners
-from eyechart.metrics.scoring.quality.correlation import FitName
 from eyechart.metrics.scoring.quality.pooling import Pooled
-from eyechart.metrics.scoring.quality.scores import SCORES, SMALL_SAMPLE, Correlations, QualitySettings, correlate
-from eyechart.metrics.scoring.statistics.bootstrap import check_seed, part_generator
+from eyechart.metrics.scoring.quality.scores import SCORES, SMALL_SAMPLE, Correlations, correlate
+from eyechart.metrics.scoring.statistics.bootstrap import part_generator
 from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS
 
 CORRELATIONS = ("srcc", "plcc", "krcc", "plcc_fitted")
-
-
-@dataclass(frozen=True)
-class PairSettings:
-    """Settings of the scores of paired comparisons.
-
-    Attributes:
-        aggregator: "map", "mle", "mle_ridge", "perron" or "trueskill".
-        order_seed: Seed that shuffles the pairs for "trueskill"; None keeps the order of the rows.
-        pool_weights: Weights of the pools in means: "equal", or "images", the number of images.
-        undefined_pools: How a pool with an undefined correlation enters the mean: "leave_out", or "zero".
-        fit: "logistic4" or "logistic5".
-        resamples: Bootstrap resamples for the intervals of correlations.
-        seed: Seed of the bootstrap.
-        ridge: Size of the ridge of "mle_ridge", above 0.
-
-    Raises:
-        InputError: A setting is not allowed.
-    """
-
-    aggregator: str = "map"
-    order_seed: int | None = None
-    pool_weights: str = "equal"
-    undefined_pools: str = "leave_out"
-    fit: FitName = "logistic4"
-    resamples: int = 1000
-    seed: int = 0
-    ridge: float = RIDGE
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        check_member("aggregator", self.aggregator, AGGREGATORS)
-        check_member("pool_weights", self.pool_weights, ("equal", "images"))
-        check_member("undefined_pools", self.undefined_pools, ("leave_out", "zero"))
-        if self.order_seed is not None:
-            if self.aggregator != "trueskill":
-                raise InputError(f"order_seed is {self.order_seed!r}; it can be set only with aggregator='trueskill'")
-            check_seed(self.order_seed, "order_seed")
-        if not isinstance(self.ridge, int | float) or not 0 < self.ridge < math.inf:
-            raise InputError(f"ridge is {self.ridge!r}; it must be a positive number")
-        # Its checks run here, before anything is computed.
-        self.quality()
-
-    def quality(self) -> QualitySettings:
-        """The settings of the correlations."""
-        return QualitySettings(self.fit, None, self.resamples, self.seed)
-
-    def applying(self, pools: bool) -> dict[str, Any]:
-        """The settings that a result depends on; `pools` says whether there are pools."""
-        every = asdict(self)
-        idle = [] if pools else ["pool_weights", "undefined_pools"]
-        idle += [] if self.aggregator == "trueskill" else ["order_seed"]
-        idle += [] if self.aggregator == "mle_ridge" else ["ridge"]
-        return {name: value for name, value in every.items() if name not in idle}
-
 
 _Ranked = tuple[dict[str, float], Correlations]
 """Scores of a pool's images by image id, and their correlations with the references."""
@@ -115,9 +57,9 @@ def pair_scores(items: ItemColumns, pairs: Pairs, settings: PairSettings | None 
         >>> from eyechart.metrics.scoring.pairs.preferences import read_pairs
         >>> number = list(range(30))
         >>> pairs = check_pairs(number, number[1:] + [99], number, number[1:] + [99])
-        >>> found = pair_scores(read_pairs(["B"] * 30, ["A"] * 30, pairs), pairs)
-        >>> found["accuracy_all"], found["n_images"], round(found["srcc"], 4), found["scores"][0], found["scores"][99]
-        (1.0, 31, 1.0, 0.0, 100.0)
+        >>> scores = pair_scores(read_pairs(["B"] * 30, ["A"] * 30, pairs), pairs)
+        >>> scores["accuracy_all"], scores["n_images"], round(scores["srcc"], 4), scores["scores"][99]
+        (1.0, 31, 1.0, 100.0)
     """
     settings = settings or PairSettings()
     check_lengths(choice=items["choice"], first_ids=pairs.first_ids)
@@ -125,82 +67,57 @@ def pair_scores(items: ItemColumns, pairs: Pairs, settings: PairSettings | None 
         if pairs.pool_ids is None and getattr(settings, name) != getattr(PairSettings, name):
             raise InputError(f"{name} is {getattr(settings, name)!r}; it needs pool_ids")
     pools = split_pools(pairs)
-    whole, winner = _replies(items, pairs), winners(items)
-    ranked = {pool: _rank(pool, members, winner[list(members.rows)], settings) for pool, members in pools.items()}
+    preferred = winners(items)
+    ranked = {name: _rank(name, pool, preferred[pool.rows], settings) for name, pool in pools.items()}
+    parts = [correlations for _, correlations in ranked.values()]
+    whole = _listed(items, pairs, parts[0] if pairs.pool_ids is None else _average(parts, settings))
     _warn(whole, ranked, settings)
     if pairs.pool_ids is None:
-        ((scores, found),) = ranked.values()
-        of_images = {"n_images": found.n, "scores": scores}
-        return _joined(whole, found) | of_images | settings.applying(pools=False)
-    parts = [found for _, found in ranked.values()]
-    undefined = [found for found in parts if np.isnan([found.scores["srcc"], found.scores["plcc"]]).any()]
+        return {**whole, "scores": ranked["overall"][0], **settings.applying(pools=False)}
+    undefined = [part for part in parts if np.isnan([part.scores["srcc"], part.scores["plcc"]]).any()]
     return {
-        **_joined(whole, average_over_pools(parts, settings)),
-        "n_images": sum(found.n for found in parts),
+        **whole,
         "n_pools": len(pools),
         "n_undefined_pools": len(undefined),
-        "scores": {pool: scores for pool, (scores, _) in ranked.items()},
+        "scores": {name: scores for name, (scores, _) in ranked.items()},
         "by_pool": {
-            pool: _joined(_replies(select_rows(items, members.rows), pairs.select(members.rows)), found)
-            | {"n_images": found.n}
-            for (pool, members), found in zip(pools.items(), parts, strict=True)
+            name: _listed(select_rows(items, pool.rows), pairs.select(pool.rows), correlations)
+            for (name, pool), correlations in zip(pools.items(), parts, strict=True)
         },
         **settings.applying(pools=True),
     }
 
 
-def _replies(items: ItemColumns, pairs: Pairs) -> dict[str, Any]:
+def _listed(items: ItemColumns, pairs: Pairs, correlations: Correlations) -> dict[str, Any]:
+    """Scores of replies and correlations, with the intervals of both."""
+    replies, listed = preference_scores(items, pairs), correlations.listed(CORRELATIONS)
     return {
-        **preference_scores(items, pairs),
+        **replies,
         "extraction": extraction_shares([*items["step"], *items["reversed_step"]]),
+        **listed,
+        "intervals": {**replies["intervals"], **listed["intervals"]},
+        "n_images": correlations.n,
     }
 
 
-def _joined(replies: Mapping[str, Any], found: Correlations) -> dict[str, Any]:
-    """Scores of replies and correlations, with the intervals of both."""
-    listed = found.listed(CORRELATIONS)
-    return {**replies, **listed, "intervals": {**replies["intervals"], **listed["intervals"]}}
-
-
-def _rank(name: str, pool: Pool, winner: WinnerArray, settings: PairSettings) -> _Ranked:
+def _rank(name: str, pool: ImagePool, winner: WinnerArray, settings: PairSettings) -> _Ranked:
+    n, reasons = len(pool.image_ids), {}
+    scores = np.full(n, np.nan)
     try:
-        scores = rank_pool(pool, winner, settings.aggregator, settings.order_seed, settings.ridge)
+        scores = rank_pool(pool, winner, settings)
+        if np.isnan(pool.references).any():
+            reasons = {"the data name the better image of each pair, not the quality of each image": CORRELATIONS}
     except UndefinedScoreError as error:
-        return dict.fromkeys(pool.image_ids, float("nan")), _undefined(
-            pool, settings, {str(error): ("scores", *CORRELATIONS)}
-        )
-    if np.isnan(pool.references).any():
-        reason = "the data name the better image of each pair, not the quality of each image"
-        found = _undefined(pool, settings, {reason: CORRELATIONS})
+        reasons = {str(error): ("scores", *CORRELATIONS)}
+    if reasons:
+        nothing = np.full(settings.resamples, np.nan)
+        correlations = Correlations(dict.fromkeys(SCORES, float("nan")), (nothing, nothing), n, reasons)
     else:
-        found = correlate(name, Pooled(scores, scores), pool.references, settings.quality())
-    return dict(zip(pool.image_ids, scores.tolist(), strict=True)), found
+        correlations = correlate(name, Pooled(scores, scores), pool.references, settings.quality())
+    return dict(zip(pool.image_ids, scores.tolist(), strict=True)), correlations
 
 
-def _undefined(pool: Pool, settings: PairSettings, reasons: Mapping[str, Sequence[str]]) -> Correlations:
-    nothing = np.full(settings.resamples, np.nan)
-    return Correlations(dict.fromkeys(SCORES, float("nan")), (nothing, nothing), len(pool.image_ids), reasons)
-
-
-def pool_means(scores: Sequence[Mapping[str, float]], sizes: Sequence[int], settings: PairSettings) -> dict[str, float]:
-    """Means of the pools' correlations.
-
-    Args:
-        scores: For each pool, its correlations by name; an undefined one is nan. All pools have the same names.
-        sizes: Number of images of each pool.
-        settings: The weights of the pools, and how undefined correlations count.
-
-    Returns:
-        The means by name; nan if the correlation is undefined for all pools.
-
-    Examples:
-        >>> pool_means([{"srcc": 0.5}, {"srcc": 0.8}, {"srcc": float("nan")}], [30, 160, 5], PairSettings())
-        {'srcc': 0.65}
-    """
-    return {name: float(mean_over_pools([[part[name]] for part in scores], sizes, settings)[0]) for name in scores[0]}
-
-
-def average_over_pools(parts: Sequence[Correlations], settings: PairSettings) -> Correlations:
+def _average(parts: Sequence[Correlations], settings: PairSettings) -> Correlations:
     """Means over pools."""
     sizes, scores = [part.n for part in parts], [part.scores for part in parts]
     (_, srcc, units), (_, plcc, _) = (
@@ -208,6 +125,16 @@ def average_over_pools(parts: Sequence[Correlations], settings: PairSettings) ->
         for side, name in enumerate(("srcc", "plcc"))
     )
     return Correlations(pool_means(scores, sizes, settings), (srcc, plcc), sum(sizes), {}, units=units)
+
+
+def pool_means(scores: Sequence[Mapping[str, float]], sizes: Sequence[int], settings: PairSettings) -> dict[str, float]:
+    """Means of the pools' correlations by name; nan if a correlation is undefined for all pools.
+
+    Examples:
+        >>> pool_means([{"srcc": 0.5}, {"srcc": 0.8}, {"srcc": float("nan")}], [30, 160, 5], PairSettings())
+        {'srcc': 0.65}
+    """
+    return {name: float(mean_over_pools([part[name] for part in scores], sizes, settings)) for name in scores[0]}
 
 
 def resampled_mean(
@@ -221,45 +148,29 @@ def resampled_mean(
         scores: The correlation of each pool; nan if undefined.
         replicates: Its bootstrap replicates over images in each pool.
         sizes: Number of images of each pool.
-        settings: The weights of the pools, how undefined correlations count, and the bootstrap.
+        settings: The weights of the pools, how undefined correlations count, and the bootstrap. The same settings give
+            the same draws of pools.
     """
-    mean = pool_means([{"": score} for score in scores], sizes, settings)[""]
+    mean = float(mean_over_pools(scores, sizes, settings))
     if min(sizes) >= FEW_UNITS:
         return mean, mean_over_pools(replicates, sizes, settings), sum(sizes)
-    return mean, pool_replicates(scores, sizes, settings), len(scores)
+    n = len(sizes)
+    drawn = part_generator(settings.seed, "pools").integers(0, n, (settings.resamples, n)).T
+    return mean, mean_over_pools(np.array(scores)[drawn], np.array(sizes)[drawn], settings), n
 
 
-def pool_replicates(values: Sequence[float], sizes: Sequence[int], settings: PairSettings) -> FloatArray:
-    """Bootstrap replicates of the mean of a correlation over pools; complete pools are drawn.
+def mean_over_pools(values: ArrayLike, sizes: ArrayLike, settings: PairSettings) -> FloatArray:
+    """Means over the first axis, the pools, whose `sizes` have the same shape or one number per pool.
 
-    Args:
-        values: The correlation of each pool; nan if undefined.
-        sizes: Number of images of each pool.
-        settings: The weights of the pools, how undefined correlations count, and the bootstrap. The same settings give
-            the same draws.
-
-    Returns:
-        Shape (resamples,); nan if the correlation is undefined for all drawn pools.
+    A nan is left out or counts as 0, as the settings say; the mean of only nan is nan.
     """
-    rng = part_generator(settings.seed, "pools")
-    drawn = rng.integers(0, len(sizes), (settings.resamples, len(sizes)))
-    column, weights = np.array(values), np.array(sizes)
-    return mean_over_pools(column[drawn].T, weights[drawn].T, settings)
-
-
-def mean_over_pools(rows: ArrayLike, sizes: ArrayLike, settings: PairSettings) -> FloatArray:
-    """Means of columns, shape (n_pools, k) to (k,). A nan is left out or counts as 0; a column of only nan gives nan.
-
-    `sizes` has shape (n_pools,), or (n_pools, k) if the columns have different pools.
-    """
-    values = np.asarray(rows, dtype=np.float64)
+    values, sizes = np.asarray(values, dtype=np.float64), np.asarray(sizes, dtype=np.float64)
     if settings.undefined_pools == "zero":
         values = np.nan_to_num(values)
-    known = np.isfinite(values)
-    weights = np.asarray(sizes, dtype=np.float64) if settings.pool_weights == "images" else np.ones_like(sizes, float)
-    weights = np.where(known, weights.reshape(len(values), -1), 0)
+    weights = sizes if settings.pool_weights == "images" else np.ones_like(sizes)
+    weights = np.where(np.isfinite(values.T), weights.T, 0).T
     totals = weights.sum(axis=0)
-    sums = (np.where(known, values, 0) * weights).sum(axis=0)
+    sums = (np.nan_to_num(values) * weights).sum(axis=0)
     return np.divide(sums, totals, out=np.full_like(totals, np.nan), where=totals > 0)
 
 

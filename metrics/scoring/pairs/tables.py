@@ -1,24 +1,34 @@
-"""Tables of paired comparisons: one row of scores for each part of the data, and averages of the rows.
+"""The paper's tables and convergence curves of paired comparisons.
 
-Protocol: 2AFC, Sec. III (https://arxiv.org/abs/2402.01162). Table II has one row per database, and averages weighted
-by the numbers of sampled images. Tables III and IV have one row per distortion type, level or interval of scores, and
-plain averages. If a row has several pools, its rho is their mean. Departure: for an undefined ranking, Table IV has a
-rho of 0.000, which enters the average; here such a row is left out of the average, and its name is reported.
+Protocol: 2AFC, Sec. II-B and III (https://arxiv.org/abs/2402.01162). Table II has one row per database, and averages
+weighted by the numbers of sampled images. Tables III and IV have one row per distortion type, level or interval of
+scores, and plain averages. If a row has several pools, its rho is their mean. Departure: for an undefined ranking,
+Table IV has a rho of 0.000, which enters the average; here such a row is left out of the average, and its name is
+reported.
+
+Fig. 3 shows how well the images' ranking agrees with their quality after 1, 2, ... rounds, each of which pairs all
+images at random. The curve of the opinion scores is an upper bound for a model: its only error is due to the limited
+number of rounds. The dashed lines are `score_limit`, which a ranking by a quality measure's scores approaches.
+Departure: Fig. 3 shows only PLCC.
 """
 
+import contextlib
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from eyechart.metrics.scoring.errors import InputError, ScoringWarning
-from eyechart.metrics.scoring.inputs import check_lengths, rows_by_value
+from eyechart.metrics.scoring.errors import ScoringWarning, UndefinedScoreError
+from eyechart.metrics.scoring.inputs import FloatArray, rows_by_value
 from eyechart.metrics.scoring.items import ItemColumns, select_rows
-from eyechart.metrics.scoring.pairs.pools import Pairs
+from eyechart.metrics.scoring.pairs.pools import ImagePool, Pairs, PairSettings, WinnerArray, rank_pool, split_pools
 from eyechart.metrics.scoring.pairs.preferences import SHARES
-from eyechart.metrics.scoring.pairs.scores import CORRELATIONS, PairSettings, pair_scores
+from eyechart.metrics.scoring.pairs.scores import CORRELATIONS, pair_scores, pool_means
+from eyechart.metrics.scoring.quality.correlation import fit_logistic, plcc, srcc
+from eyechart.metrics.scoring.quality.scores import SMALL_SAMPLE
 
 _COUNTS = ("n_pairs", "n_consistent", "n_images")
 _RATES = (*SHARES, "first_rate")
@@ -26,7 +36,7 @@ _INTERVALS = (*(f"{name}_ci95" for name in (*_RATES, "srcc", "plcc")), "interval
 
 
 def part_scores(
-    items: ItemColumns, pairs: Pairs, parts: Sequence[str], settings: PairSettings | None = None
+    items: ItemColumns, pairs: Pairs, parts: Sequence[str], settings: PairSettings
 ) -> dict[str, dict[str, Any]]:
     """The scores of each part of the data.
 
@@ -39,25 +49,13 @@ def part_scores(
     Returns:
         A dict from each part to its scores from `pair_scores`, without the scores of images and single pools. An
         undefined score is nan, without a warning.
-
-    Raises:
-        InputError: The lengths differ, or an image has two references within a pool.
-
-    Examples:
-        >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
-        >>> from eyechart.metrics.scoring.pairs.preferences import read_pairs
-        >>> pairs = check_pairs(["a", "c"], ["b", "d"], [1, 3], [2, 4], ["sea.blur", "sea.noise"])
-        >>> table = part_scores(read_pairs(["B", "A"], ["A", "A"], pairs), pairs, ["blur", "noise"])
-        >>> table["blur"]["consistency"], table["noise"]["consistency"], table["noise"]["n_images"]
-        (1.0, 0.0, 2)
     """
-    check_lengths(choice=items["choice"], first_ids=pairs.first_ids, parts=parts)
     table = {}
     for part, rows in rows_by_value(parts).items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ScoringWarning)
-            found = pair_scores(select_rows(items, rows), pairs.select(rows), settings)
-        table[part] = {name: found[name] for name in (*_RATES, *CORRELATIONS, *_INTERVALS, *_COUNTS)}
+            scores = pair_scores(select_rows(items, rows), pairs.select(rows), settings)
+        table[part] = {name: scores[name] for name in (*_RATES, *CORRELATIONS, *_INTERVALS, *_COUNTS)}
     return table
 
 
@@ -73,27 +71,94 @@ def average_rows(table: Mapping[str, Mapping[str, float]], weights: str = "equal
         undefined in all rows; `undefined`, a dict from each score to the parts that are left out of its mean; and the
         sums of the rows' counts.
 
-    Raises:
-        InputError: There are no rows, or `weights` is not allowed.
-
     Examples:
         >>> table = {"CSIQ": {"srcc": 0.5, "n_images": 30}, "SPAQ": {"srcc": 0.8, "n_images": 160}}
         >>> round(average_rows(table, "n_images")["srcc"], 4)
         0.7526
     """
-    if not table:
-        raise InputError("table has no rows; an average needs at least one")
-    if weights not in ("equal", "n_images"):
-        raise InputError(f"weights is {weights!r}; it must be 'equal' or 'n_images'")
-    found: dict[str, Any] = {"over": list(table), "weights": weights}
+    average: dict[str, Any] = {"over": list(table), "weights": weights}
     undefined = {}
-    for name in (*SHARES, *CORRELATIONS):
-        if not all(name in row for row in table.values()):
+    columns = [name for name in (*SHARES, *CORRELATIONS, *_COUNTS) if all(name in row for row in table.values())]
+    for name in columns:
+        if name in _COUNTS:
+            average[name] = sum(row[name] for row in table.values())
             continue
-        kept = [row for row in table.values() if math.isfinite(row[name])]
-        sizes = [1 if weights == "equal" else row["n_images"] for row in kept]
-        found[name] = float(np.average([row[name] for row in kept], weights=sizes)) if kept else float("nan")
-        if len(kept) < len(table):
+        defined = [row for row in table.values() if math.isfinite(row[name])]
+        sizes = [1 if weights == "equal" else row["n_images"] for row in defined]
+        average[name] = float(np.average([row[name] for row in defined], weights=sizes)) if defined else math.nan
+        if len(defined) < len(table):
             undefined[name] = [part for part, row in table.items() if not math.isfinite(row[name])]
-    counted = [name for name in _COUNTS if all(name in row for row in table.values())]
-    return found | {name: sum(row[name] for row in table.values()) for name in counted} | {"undefined": undefined}
+    return average | {"undefined": undefined}
+
+
+def convergence(
+    winner: WinnerArray, pairs: Pairs, rounds: Sequence[int], settings: PairSettings
+) -> list[dict[str, Any]]:
+    """Correlations of the ranking from the first round, from the first two, and so on.
+
+    Args:
+        winner: Which image of each of n pairs is preferred, `FIRST`, `SECOND` or `NONE`, shape (n,).
+        pairs: The pairs.
+        rounds: The round in which each pair was drawn, n numbers. Rounds count in increasing order; gaps are allowed.
+        settings: How images are ranked and pools are averaged; its bootstrap is not used.
+
+    Returns:
+        For each number of rounds: `rounds`; `n_pairs` and `n_images`, the pairs and images in these rounds; and `srcc`,
+        `plcc` and `plcc_fitted` as in `pair_scores`, in [-1, 1]. A correlation that is undefined with so few pairs is
+        nan, without a warning. `plcc_fitted` is nan for pools of fewer than 30 images, because such a fit says little.
+
+    Examples:
+        >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
+        >>> first, second, rounds = [1, 3, 5, 1, 2, 4], [2, 4, 6, 3, 5, 6], [0, 0, 0, 1, 1, 1]
+        >>> pairs = check_pairs([str(i) for i in first], [str(i) for i in second], first, second)
+        >>> for part in convergence(pairs.better, pairs, rounds, PairSettings()):
+        ...     part["rounds"], part["n_pairs"], part["n_images"], round(part["srcc"], 2)
+        (1, 3, 6, 0.29)
+        (2, 6, 6, 0.97)
+    """
+    curve = []
+    for count, last in enumerate(np.unique(rounds), 1):
+        rows = np.flatnonzero(np.asarray(rounds) <= last)
+        drawn = {"rounds": count, "n_pairs": len(rows)}
+        curve.append(drawn | _agreement(pairs.select(rows), settings, partial(_ranking, winner[rows], settings)))
+    return curve
+
+
+def _ranking(winner: WinnerArray, settings: PairSettings, pool: ImagePool) -> FloatArray:
+    return rank_pool(pool, winner[pool.rows], settings)
+
+
+def score_limit(scores: Mapping[str, float], pairs: Pairs, settings: PairSettings) -> dict[str, Any]:
+    """Correlations of the scores themselves, which a ranking by these scores approaches with more rounds.
+
+    Args:
+        scores: Image id to score, higher is better.
+        pairs: The pairs, of which images, references and pools are used.
+        settings: The fit, and how pools are averaged.
+
+    Returns:
+        `srcc`, `plcc` and `plcc_fitted` as in `convergence`; `n_images`.
+
+    Examples:
+        >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
+        >>> pairs = check_pairs(["a", "b"], ["b", "c"], [1, 2], [2, 3])
+        >>> score_limit({"a": 1, "b": 4, "c": 9}, pairs, PairSettings())["srcc"]
+        1.0
+    """
+    return _agreement(pairs, settings, lambda pool: np.array([scores[image] for image in pool.image_ids]))
+
+
+def _agreement(pairs: Pairs, settings: PairSettings, score: Callable[[ImagePool], FloatArray]) -> dict[str, Any]:
+    """Correlations of the scores of each pool's images, averaged over pools; an undefined one is nan."""
+    pools = split_pools(pairs).values()
+    parts, sizes = [], [len(pool.image_ids) for pool in pools]
+    for pool in pools:
+        part = dict.fromkeys(("srcc", "plcc", "plcc_fitted"), math.nan)
+        with contextlib.suppress(UndefinedScoreError):
+            scores = score(pool)
+            part["srcc"] = srcc(scores, pool.references)
+            part["plcc"] = plcc(scores, pool.references)
+            if len(scores) >= SMALL_SAMPLE:
+                part["plcc_fitted"] = fit_logistic(scores, pool.references, settings.fit).plcc
+        parts.append(part)
+    return {"n_images": sum(sizes)} | pool_means(parts, sizes, settings)
