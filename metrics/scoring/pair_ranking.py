@@ -20,7 +20,7 @@ from eyechart.metrics.scoring.errors import InputError, ScoringError, UnboundedS
 from eyechart.metrics.scoring.inputs import FloatArray, check_count, check_lengths, check_numbers
 from eyechart.metrics.scoring.statistics.bootstrap import check_seed
 
-IndexArray = NDArray[np.int64]
+_IndexArray = NDArray[np.int64]
 
 
 def map_scores(winners: ArrayLike, losers: ArrayLike, n_items: int) -> FloatArray:
@@ -57,8 +57,12 @@ def mle_scores(winners: ArrayLike, losers: ArrayLike, n_items: int, ridge: float
     counts = _counts(winners, losers, n_items)
     if not 0 <= ridge < inf:
         raise InputError(f"ridge is {ridge!r}; it must be 0 or a positive number")
-    if ridge == 0:
-        _check_connected(counts)
+    n_sets, label = connected_components(counts, directed=True, connection="strong")
+    if ridge == 0 and n_sets > 1:
+        of_winners, of_losers = (label[items] for items in counts.nonzero())
+        is_beaten = np.bincount(of_losers[of_winners != of_losers], minlength=n_sets) > 0
+        sizes = np.where(is_beaten, inf, np.bincount(label, minlength=n_sets))
+        raise UnboundedScoresError(np.flatnonzero(label == np.argmin(sizes)).tolist())
     return _most_likely(counts, prior=ridge)
 
 
@@ -148,7 +152,7 @@ def inverse_mills(x: Any) -> Any:
     return sqrt(2 / pi) / erfcx(x / -sqrt(2))
 
 
-def _outcomes(winners: ArrayLike, losers: ArrayLike, n_items: int) -> tuple[IndexArray, IndexArray, int]:
+def _outcomes(winners: ArrayLike, losers: ArrayLike, n_items: int) -> tuple[_IndexArray, _IndexArray, int]:
     n = int(n_items)
     check_count("n_items", n)
     won, lost = check_numbers("winners", winners), check_numbers("losers", losers)
@@ -167,17 +171,6 @@ def _counts(winners: ArrayLike, losers: ArrayLike, n_items: int) -> csr_array:
     """The preference matrix C: how often each winner (row) beat each loser (column)."""
     won, lost, n = _outcomes(winners, losers, n_items)
     return csr_array((np.ones(len(won)), (won, lost)), shape=(n, n))
-
-
-def _check_connected(counts: csr_array) -> None:
-    """Check that the graph of wins is strongly connected, so that the maximum likelihood scores are finite."""
-    n_sets, label = connected_components(counts, directed=True, connection="strong")
-    if n_sets == 1:
-        return
-    winners, losers = (label[items] for items in counts.nonzero())
-    is_beaten = np.bincount(losers[winners != losers], minlength=n_sets) > 0
-    sizes = np.where(is_beaten, inf, np.bincount(label, minlength=n_sets))
-    raise UnboundedScoresError(np.flatnonzero(label == np.argmin(sizes)).tolist())
 
 
 def _most_likely(counts: csr_array, prior: float) -> FloatArray:
@@ -201,7 +194,7 @@ def _most_likely(counts: csr_array, prior: float) -> FloatArray:
 
     q = np.zeros(n)
     gradient, summands, curvature = derivatives(q)
-    for _ in range(200):
+    for _ in range(100):
         size = float(np.linalg.norm(gradient))
         # Rounding errors are about 1e-16 of the summands.
         if size <= 1e-10 * summands:
@@ -220,4 +213,4 @@ def _most_likely(counts: csr_array, prior: float) -> FloatArray:
             if np.linalg.norm(gradient) <= (1 - 1e-4 * length) * size:
                 break
         q = q + length * step
-    raise ScoringError(f"the scores do not converge: the gradient is {size:.1g} after 200 steps")
+    raise ScoringError(f"the scores do not converge: the gradient is {size:.1g} after 100 steps")

@@ -12,16 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from eyechart.metrics.scoring import pair_ranking
 from eyechart.metrics.scoring.errors import InputError, UnboundedScoresError, UndefinedScoreError
 from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_member, check_opinions, rows_by_value
-from eyechart.metrics.scoring.pair_ranking import (
-    IndexArray,
-    map_scores,
-    mle_scores,
-    perron_scores,
-    rescale,
-    trueskill_scores,
-)
 from eyechart.metrics.scoring.quality.correlation import FitName
 from eyechart.metrics.scoring.quality.scores import QualitySettings
 from eyechart.metrics.scoring.statistics.bootstrap import check_seed
@@ -52,7 +45,8 @@ class Pairs:
 
     def select(self, rows: ArrayLike) -> "Pairs":
         """Some of the pairs."""
-        return Pairs(*(None if column is None else column[rows] for column in vars(self).values()))
+        columns: Any = {name: None if column is None else column[rows] for name, column in vars(self).items()}
+        return Pairs(**columns)
 
 
 @dataclass(frozen=True)
@@ -110,9 +104,9 @@ class ImagePool:
     image_ids: Sequence[str]
     references: FloatArray
     """Quality of the images, shape (n_images,)."""
-    first: IndexArray
+    first: NDArray[np.int64]
     """Number of each pair's first image, shape (n_pairs,)."""
-    second: IndexArray
+    second: NDArray[np.int64]
 
 
 def check_pairs(
@@ -123,19 +117,10 @@ def check_pairs(
     pool_ids: Sequence[object] | None = None,
     better: Sequence[str] | None = None,
 ) -> Pairs:
-    """Check columns and combine them into pairs.
+    """Check columns and combine them into pairs; raises `InputError` for an invalid row.
 
-    Args:
-        first_ids: Id of each pair's first image.
-        second_ids: Id of each pair's second image.
-        first_references: Quality of the first image; not used if `better` is given.
-        second_references: Quality of the second image; not used if `better` is given.
-        pool_ids: Id of each pair's pool; None if all images are ranked together.
-        better: The better image of each pair, "first", "second" or "tie", if no qualities are known.
-
-    Raises:
-        InputError: The lengths differ, there are no pairs, a reference is not finite, an image is paired with itself,
-            or a pair has no pool while others have one.
+    `better` has the better image of each pair, "first", "second" or "tie", if no qualities are known; the references
+    are then not used.
 
     Examples:
         >>> check_pairs(["a", "a"], ["b", "c"], [1, 1], [2, 3]).second_references.tolist()
@@ -161,15 +146,12 @@ def check_pairs(
         if pool is None:
             raise InputError(f"pool_ids[{row}] is None; either all pairs have a pool or none has")
     names = None if pool_ids is None else np.array([str(pool) for pool in pool_ids], dtype=object)
-    ids = (np.array(list(column), dtype=object) for column in (first_ids, second_ids))
-    return Pairs(*ids, first, second, names, winner.astype(np.int8))
+    ids = np.array([first_ids, second_ids], dtype=object)
+    return Pairs(ids[0], ids[1], first, second, names, winner.astype(np.int8))
 
 
 def split_pools(pairs: Pairs) -> dict[str, ImagePool]:
-    """The pools by id, or one pool "overall" without pool ids.
-
-    Raises:
-        InputError: An image has two references within a pool.
+    """The pools by id, or one pool "overall" without pool ids; raises `InputError` if an image has two references.
 
     Examples:
         >>> pools = split_pools(check_pairs(["a", "a"], ["b", "c"], [1, 1], [2, 3], ["x", "y"]))
@@ -202,19 +184,10 @@ def _pool(pairs: Pairs, rows: Sequence[int]) -> ImagePool:
 
 
 def rank_pool(pool: ImagePool, winner: WinnerArray, settings: PairSettings) -> FloatArray:
-    """Scores of a pool's images from its consistent pairs.
+    """Scores of a pool's images from 0 to 100, shape (n_images,), from the winners of its pairs, shape (n_pairs,).
 
-    Args:
-        pool: The pairs and images.
-        winner: Which image of each of the pool's pairs is preferred, `FIRST`, `SECOND` or `NONE`, shape (n_pairs,).
-        settings: How images are ranked.
-
-    Returns:
-        Scores from 0 to 100, shape (n_images,), rounded to six digits so that rounding errors do not split ties.
-
-    Raises:
-        UndefinedScoreError: No pair is consistent, all scores are equal, or maximum likelihood has no finite optimum
-            (the message then names images).
+    They are rounded to six digits so that rounding errors do not split ties. Raises `UndefinedScoreError` if no pair is
+    consistent, all scores are equal, or maximum likelihood has no finite optimum; the message then names images.
     """
     decided = winner != NONE
     if not decided.any():
@@ -222,14 +195,12 @@ def rank_pool(pool: ImagePool, winner: WinnerArray, settings: PairSettings) -> F
     first, second, is_first = pool.first[decided], pool.second[decided], winner[decided] == FIRST
     outcomes = np.where(is_first, first, second), np.where(is_first, second, first), len(pool.image_ids)
     try:
-        if settings.aggregator == "map":
-            scores = map_scores(*outcomes)
-        elif settings.aggregator == "perron":
-            scores = perron_scores(*outcomes)
-        elif settings.aggregator == "trueskill":
-            scores = trueskill_scores(*outcomes, seed=settings.order_seed)
+        if settings.aggregator == "trueskill":
+            scores = pair_ranking.trueskill_scores(*outcomes, seed=settings.order_seed)
+        elif settings.aggregator == "mle_ridge":
+            scores = pair_ranking.mle_scores(*outcomes, settings.ridge)
         else:
-            scores = mle_scores(*outcomes, ridge=settings.ridge if settings.aggregator == "mle_ridge" else 0.0)
+            scores = getattr(pair_ranking, f"{settings.aggregator}_scores")(*outcomes)
     except UnboundedScoresError as error:
         raise UnboundedScoresError([pool.image_ids[item] for item in error.unbeaten]) from None
-    return np.round(rescale(scores), 6)
+    return np.round(pair_ranking.rescale(scores), 6)

@@ -34,23 +34,16 @@ def read_pairs(
     finish_reasons: Sequence[str | None] | None = None,
     reversed_finish_reasons: Sequence[str | None] | None = None,
 ) -> Items:
-    """Read the two replies to each of n pairs.
+    """Read the replies to each of n pairs as given and with the two images swapped; "" for a failed response.
 
-    Args:
-        predictions: Replies to the pairs as given; "" for a failed response, which counts as no preference.
-        reversed_predictions: Replies to the same pairs with the two images swapped.
-        pairs: The pairs.
-        finish_reasons: How each reply ended, one of `reasoning.FINISH_REASONS`; None if that is not known.
-        reversed_finish_reasons: The same for the replies to the swapped images.
+    `finish_reasons` are from `reasoning.FINISH_REASONS`; None if that is not known. Raises `InputError` if the lengths
+    differ or there are no pairs.
 
     Returns:
         `choice`, `reversed_choice`: "first" or "second", the place of the preferred image as the pair was shown; None
         without a preference. `step`, `reversed_step`: "exact" with a preference; else the reason, one of
         `choices.replies.UNREAD`. `consistent`: whether both replies prefer the same image. `correct`: whether both
         prefer the image of higher quality; None if both images have equal quality.
-
-    Raises:
-        InputError: The lengths differ, or there are no pairs.
 
     Examples:
         >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
@@ -85,13 +78,7 @@ def read_preferences(replies: Sequence[str], finish_reasons: Sequence[str | None
 
 
 def pair_outcomes(choice: Sequence[str | None], reversed_choice: Sequence[str | None], pairs: Pairs) -> Items:
-    """The columns `consistent` and `correct` of `read_pairs`, from the preferences in both orders.
-
-    Examples:
-        >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
-        >>> pair_outcomes(["first"], ["second"], check_pairs(["a"], ["b"], [2], [1]))
-        {'consistent': [True], 'correct': [True]}
-    """
+    """The columns `consistent` and `correct` of `read_pairs`, from the preferences in both orders."""
     consistent = [set(both) == {"first", "second"} for both in zip(choice, reversed_choice, strict=True)]
     preferred = winners({"choice": choice, "consistent": consistent})
     correct = [
@@ -113,11 +100,7 @@ def winners(items: ItemColumns) -> WinnerArray:
 
 
 def preference_scores(items: ItemColumns, pairs: Pairs) -> dict[str, Any]:
-    """Consistency, accuracy and position bias.
-
-    Args:
-        items: Items of n pairs, from `read_pairs`.
-        pairs: The pairs, which may have images in common.
+    """Consistency, accuracy and position bias from the items of `read_pairs`.
 
     Returns:
         `consistency`: share of pairs whose two replies prefer the same image (Eq. 3), in [0, 1]; 1 is best.
@@ -153,7 +136,9 @@ def preference_scores(items: ItemColumns, pairs: Pairs) -> dict[str, Any]:
         ("first_rate", is_first.mean(axis=0), every),
     ):
         scores[name] = float(values[rows].mean()) if rows.any() else math.nan
-        intervals[name] = dyadic_share_interval(values[rows], pairs.first_ids[rows], pairs.second_ids[rows])
+        intervals[name] = dyadic_share_interval(
+            values[rows], pairs.first_ids[rows].tolist(), pairs.second_ids[rows].tolist()
+        )
     return {
         **scores,
         "second_rate": float((choices == "second").mean()),

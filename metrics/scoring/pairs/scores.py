@@ -101,8 +101,8 @@ def _listed(items: ItemColumns, pairs: Pairs, correlations: Correlations) -> dic
 
 
 def _rank(name: str, pool: ImagePool, winner: WinnerArray, settings: PairSettings) -> _Ranked:
-    n, reasons = len(pool.image_ids), {}
-    scores = np.full(n, np.nan)
+    n = len(pool.image_ids)
+    scores, reasons = np.full(n, np.nan), dict[str, tuple[str, ...]]()
     try:
         scores = rank_pool(pool, winner, settings)
         if np.isnan(pool.references).any():
@@ -159,15 +159,16 @@ def resampled_mean(
     return mean, mean_over_pools(np.array(scores)[drawn], np.array(sizes)[drawn], settings), n
 
 
-def mean_over_pools(values: ArrayLike, sizes: ArrayLike, settings: PairSettings) -> FloatArray:
+def mean_over_pools(scores: ArrayLike, sizes: ArrayLike, settings: PairSettings) -> FloatArray:
     """Means over the first axis, the pools, whose `sizes` have the same shape or one number per pool.
 
     A nan is left out or counts as 0, as the settings say; the mean of only nan is nan.
     """
-    values, sizes = np.asarray(values, dtype=np.float64), np.asarray(sizes, dtype=np.float64)
+    values, weights = np.asarray(scores, dtype=np.float64), np.asarray(sizes, dtype=np.float64)
     if settings.undefined_pools == "zero":
         values = np.nan_to_num(values)
-    weights = sizes if settings.pool_weights == "images" else np.ones_like(sizes)
+    if settings.pool_weights == "equal":
+        weights = np.ones_like(weights)
     weights = np.where(np.isfinite(values.T), weights.T, 0).T
     totals = weights.sum(axis=0)
     sums = (np.nan_to_num(values) * weights).sum(axis=0)
@@ -176,23 +177,24 @@ def mean_over_pools(values: ArrayLike, sizes: ArrayLike, settings: PairSettings)
 
 def _warn(whole: Mapping[str, Any], ranked: Mapping[str, _Ranked], settings: PairSettings) -> None:
     """One warning per cause, however many pools it concerns."""
-    for name, what in (("accuracy_consistent", "consistent pair"), ("accuracy_all", "pair")):
-        if np.isnan(whole[name]):
-            message = f"overall: nan for {name}: no {what} of unequal quality"
-            warnings.warn(message, UndefinedScoreWarning, stacklevel=3)
-    causes: dict[str, list[tuple[str, str]]] = {}
+    warned: list[tuple[type[Warning], str]] = [
+        (UndefinedScoreWarning, f"overall: nan for {name}: no {what} of unequal quality")
+        for name, what in (("accuracy_consistent", "consistent pair"), ("accuracy_all", "pair"))
+        if np.isnan(whole[name])
+    ]
+    causes: dict[str, list[str]] = {}
     for pool, (_, part) in ranked.items():
         for reason, names in part.undefined.items():
             shown = ", ".join(name for name in names if name in (*CORRELATIONS, "scores"))
-            causes.setdefault(shown, []).append((pool, reason))
-    use = "are left out of its mean" if settings.undefined_pools == "leave_out" else "count as 0 in its mean"
-    for names, found in causes.items():
-        pool, reason = found[0]
-        pools = f"{len(found)} of {len(ranked)} pools have nan for {names} and {use}; pool {pool!r}"
-        where = f"{pool}: nan for {names}" if len(ranked) == 1 else pools
-        warnings.warn(f"{where}: {reason}", UndefinedScoreWarning, stacklevel=3)
+            causes.setdefault(shown, []).append(f"{pool}: nan for {shown}: {reason}")
+    use = "left out of the mean" if settings.undefined_pools == "leave_out" else "counted as 0 in the mean"
+    for messages in causes.values():
+        pools = "" if len(ranked) == 1 else f"{len(messages)} of {len(ranked)} pools {use}; "
+        warned.append((UndefinedScoreWarning, f"{pools}{messages[0]}"))
     sizes = [part.n for _, part in ranked.values() if not np.isnan(part.scores["plcc_fitted"])]
     if small := [n for n in sizes if n < SMALL_SAMPLE]:
         where = next(iter(ranked)) if len(ranked) == 1 else f"{len(small)} of {len(ranked)} pools"
         message = f"{where}: with n={min(small)} images, the fit inflates plcc_fitted; compare it with plcc and srcc"
-        warnings.warn(message, SmallSampleWarning, stacklevel=3)
+        warned.append((SmallSampleWarning, message))
+    for category, message in warned:
+        warnings.warn(message, category, stacklevel=3)

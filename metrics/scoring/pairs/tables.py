@@ -16,7 +16,6 @@ import contextlib
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,17 +37,9 @@ _INTERVALS = (*(f"{name}_ci95" for name in (*_RATES, "srcc", "plcc")), "interval
 def part_scores(
     items: ItemColumns, pairs: Pairs, parts: Sequence[str], settings: PairSettings
 ) -> dict[str, dict[str, Any]]:
-    """The scores of each part of the data.
+    """The scores of each part of the data from `pair_scores`, without those of images and single pools, nor warnings.
 
-    Args:
-        items: Items of n pairs, from `read_pairs`.
-        pairs: The pairs.
-        parts: Name of each pair's part, length n; a part must contain complete pools.
-        settings: Ranking, averaging over a part's pools, fit and bootstrap.
-
-    Returns:
-        A dict from each part to its scores from `pair_scores`, without the scores of images and single pools. An
-        undefined score is nan, without a warning.
+    `parts` names the part of each pair; a part must contain complete pools.
     """
     table = {}
     for part, rows in rows_by_value(parts).items():
@@ -60,11 +51,7 @@ def part_scores(
 
 
 def average_rows(table: Mapping[str, Mapping[str, float]], weights: str = "equal") -> dict[str, Any]:
-    """Averages of a table's rows.
-
-    Args:
-        table: A dict from each part to its scores, at least one part; with `n_images` if these are the weights.
-        weights: "equal" (Tables III and IV) or "n_images" (Table II).
+    """Averages of a table's rows, which are scores by part; `weights` are "equal" or "n_images".
 
     Returns:
         `over`, the parts; `weights`; the mean of each of `SHARES` and `CORRELATIONS` that all rows have, nan if it is
@@ -100,50 +87,36 @@ def convergence(
         winner: Which image of each of n pairs is preferred, `FIRST`, `SECOND` or `NONE`, shape (n,).
         pairs: The pairs.
         rounds: The round in which each pair was drawn, n numbers. Rounds count in increasing order; gaps are allowed.
-        settings: How images are ranked and pools are averaged; its bootstrap is not used.
+        settings: How images are ranked and pools are averaged.
 
     Returns:
         For each number of rounds: `rounds`; `n_pairs` and `n_images`, the pairs and images in these rounds; and `srcc`,
-        `plcc` and `plcc_fitted` as in `pair_scores`, in [-1, 1]. A correlation that is undefined with so few pairs is
-        nan, without a warning. `plcc_fitted` is nan for pools of fewer than 30 images, because such a fit says little.
+        `plcc` and `plcc_fitted` as in `pair_scores`. An undefined correlation is nan, without a warning. `plcc_fitted`
+        is nan for pools of fewer than 30 images, because such a fit says little.
 
     Examples:
         >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
         >>> first, second, rounds = [1, 3, 5, 1, 2, 4], [2, 4, 6, 3, 5, 6], [0, 0, 0, 1, 1, 1]
-        >>> pairs = check_pairs([str(i) for i in first], [str(i) for i in second], first, second)
-        >>> for part in convergence(pairs.better, pairs, rounds, PairSettings()):
-        ...     part["rounds"], part["n_pairs"], part["n_images"], round(part["srcc"], 2)
-        (1, 3, 6, 0.29)
-        (2, 6, 6, 0.97)
+        >>> pairs = check_pairs(first, second, first, second)
+        >>> [round(part["srcc"], 2) for part in convergence(pairs.better, pairs, rounds, PairSettings())]
+        [0.29, 0.97]
     """
     curve = []
     for count, last in enumerate(np.unique(rounds), 1):
         rows = np.flatnonzero(np.asarray(rounds) <= last)
-        drawn = {"rounds": count, "n_pairs": len(rows)}
-        curve.append(drawn | _agreement(pairs.select(rows), settings, partial(_ranking, winner[rows], settings)))
+
+        def ranking(pool: ImagePool, preferred: WinnerArray = winner[rows]) -> FloatArray:
+            return rank_pool(pool, preferred[pool.rows], settings)
+
+        agreement = _agreement(pairs.select(rows), settings, ranking)
+        curve.append({"rounds": count, "n_pairs": len(rows)} | agreement)
     return curve
 
 
-def _ranking(winner: WinnerArray, settings: PairSettings, pool: ImagePool) -> FloatArray:
-    return rank_pool(pool, winner[pool.rows], settings)
-
-
 def score_limit(scores: Mapping[str, float], pairs: Pairs, settings: PairSettings) -> dict[str, Any]:
-    """Correlations of the scores themselves, which a ranking by these scores approaches with more rounds.
+    """Correlations of images' scores themselves, which a ranking by these scores approaches with more rounds.
 
-    Args:
-        scores: Image id to score, higher is better.
-        pairs: The pairs, of which images, references and pools are used.
-        settings: The fit, and how pools are averaged.
-
-    Returns:
-        `srcc`, `plcc` and `plcc_fitted` as in `convergence`; `n_images`.
-
-    Examples:
-        >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
-        >>> pairs = check_pairs(["a", "b"], ["b", "c"], [1, 2], [2, 3])
-        >>> score_limit({"a": 1, "b": 4, "c": 9}, pairs, PairSettings())["srcc"]
-        1.0
+    Returns `srcc`, `plcc` and `plcc_fitted` as in `convergence`, and `n_images`.
     """
     return _agreement(pairs, settings, lambda pool: np.array([scores[image] for image in pool.image_ids]))
 

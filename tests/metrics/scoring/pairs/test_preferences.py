@@ -1,4 +1,5 @@
 import math
+import re
 
 import numpy as np
 import pytest
@@ -6,11 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.pairs.pools import FIRST, NONE, SECOND, Pairs, check_pairs
+from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
+from eyechart.metrics.scoring.pair_ranking import map_scores, mle_scores, rescale
+from eyechart.metrics.scoring.pairs.pools import (
+    FIRST,
+    NONE,
+    SECOND,
+    Pairs,
+    PairSettings,
+    check_pairs,
+    rank_pool,
+    split_pools,
+)
 from eyechart.metrics.scoring.pairs.preferences import preference_scores, read_pairs, winners
 from eyechart.metrics.scoring.statistics.dyadic import dyadic_share_interval
 
+NAN = float("nan")
 REPLIES = st.sampled_from(["A", "B", "?"])
 ROWS = st.lists(st.tuples(REPLIES, REPLIES, st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=30)
 
@@ -27,66 +39,56 @@ def _pairs(first: list[float], second: list[float]) -> Pairs:
 
 def test_the_same_image_is_at_the_other_place_in_reverse() -> None:
     pairs = _pairs([1] * 6, [0, 1, 0, 1, 2, 2])
-    found = read_pairs(["A", "B", "A", "B", "?", "A"], ["B", "A", "A", "B", "B", ""], pairs)
-    assert winners(found).tolist() == [FIRST, SECOND, NONE, NONE, NONE, NONE]
-    assert found["consistent"] == [True, True, False, False, False, False]
-    assert found["correct"] == [True, None, False, None, False, False]
-    assert found["choice"] == ["first", "second", "first", "second", None, "first"]
+    items = read_pairs(["A", "B", "A", "B", "?", "A"], ["B", "A", "A", "B", "B", ""], pairs)
+    assert winners(items).tolist() == [FIRST, SECOND, NONE, NONE, NONE, NONE]
+    assert items["consistent"] == [True, True, False, False, False, False]
+    assert items["correct"] == [True, None, False, None, False, False]
+    assert items["choice"] == ["first", "second", "first", "second", None, "first"]
 
 
-def test_by_hand() -> None:
+def test_preferences_by_hand() -> None:
     # Right, wrong, right for the second image, twice "first", no preference, equal quality, no preference in one order.
-    found = _scores("AABA?A?", "BBAA?BB", [3, 1, 1, 2, 4, 2, 1], [1, 2, 3, 1, 2, 2, 9])
-    assert (found["n_pairs"], found["n_consistent"], found["equal_quality"], found["unmatched"]) == (7, 4, 1, 2)
-    assert found["consistency"] == 4 / 7
-    assert found["accuracy_consistent"] == 2 / 3
-    assert found["accuracy_all"] == 2 / 6
-    assert (found["first_rate"], found["second_rate"], found["draw_rate"]) == (6 / 14, 5 / 14, 3 / 14)
+    scores = _scores("AABA?A?", "BBAA?BB", [3, 1, 1, 2, 4, 2, 1], [1, 2, 3, 1, 2, 2, 9])
+    assert (scores["n_pairs"], scores["n_consistent"], scores["equal_quality"], scores["unmatched"]) == (7, 4, 1, 2)
+    assert scores["consistency"] == 4 / 7
+    assert scores["accuracy_consistent"] == 2 / 3
+    assert scores["accuracy_all"] == 2 / 6
+    assert (scores["first_rate"], scores["second_rate"], scores["draw_rate"]) == (6 / 14, 5 / 14, 3 / 14)
     for name, right, n in (("consistency", 4, 7), ("accuracy_consistent", 2, 3), ("accuracy_all", 2, 6)):
         interval = binomtest(right, n).proportion_ci(method="wilson")
-        assert found[f"{name}_ci95"] == pytest.approx([interval.low, interval.high])
-        assert found["intervals"][name] == {"kind": "dyadic-by-image", "units": 2 * n}
+        assert scores[f"{name}_ci95"] == pytest.approx([interval.low, interval.high])
+        assert scores["intervals"][name] == {"kind": "dyadic-by-image", "units": 2 * n}
 
 
 def test_a_model_that_always_says_first() -> None:
-    found = _scores("AAAA", "AAAA", [1, 2, 3, 4], [4, 3, 2, 1])
-    assert found["consistency"] == found["accuracy_all"] == 0
-    assert math.isnan(found["accuracy_consistent"]) and all(map(math.isnan, found["accuracy_consistent_ci95"]))
-    assert found["first_rate"] == 1
+    scores = _scores("AAAA", "AAAA", [1, 2, 3, 4], [4, 3, 2, 1])
+    assert scores["consistency"] == scores["accuracy_all"] == 0
+    assert math.isnan(scores["accuracy_consistent"]) and all(map(math.isnan, scores["accuracy_consistent_ci95"]))
+    assert scores["first_rate"] == 1
     wilson = binomtest(4, 4).proportion_ci(method="wilson")
-    assert found["first_rate_ci95"] == pytest.approx([wilson.low, 1.0])
-    assert found["intervals"]["accuracy_consistent"] == {"kind": "none", "units": 0}
+    assert scores["first_rate_ci95"] == pytest.approx([wilson.low, 1.0])
+    assert scores["intervals"]["accuracy_consistent"] == {"kind": "none", "units": 0}
 
 
-def test_two_draws_are_not_consistent() -> None:
+def test_draws_are_not_consistent_and_equal_quality_has_no_accuracy() -> None:
     assert _scores("?", "?", [1], [2])["consistency"] == 0
-
-
-def test_equal_quality_alone() -> None:
-    found = _scores("AB", "BA", [1, 2], [1, 2])
-    assert found["consistency"] == 1 and found["equal_quality"] == 2
-    assert math.isnan(found["accuracy_consistent"]) and math.isnan(found["accuracy_all"])
+    scores = _scores("AB", "BA", [1, 2], [1, 2])
+    assert scores["consistency"] == 1 and scores["equal_quality"] == 2
+    assert math.isnan(scores["accuracy_consistent"]) and math.isnan(scores["accuracy_all"])
 
 
 @given(ROWS)
 def test_identities(rows: list[tuple[str, str, int, int]]) -> None:
     forward, reverse, first, second = zip(*rows, strict=True)
-    found = _scores("".join(forward), "".join(reverse), list(first), list(second))
-    assert found["first_rate"] + found["second_rate"] + found["draw_rate"] == pytest.approx(1)
-    assert found["n_consistent"] + found["unmatched"] <= found["n_pairs"]
-    if found["equal_quality"] == 0:
+    scores = _scores("".join(forward), "".join(reverse), list(first), list(second))
+    assert scores["first_rate"] + scores["second_rate"] + scores["draw_rate"] == pytest.approx(1)
+    assert scores["n_consistent"] + scores["unmatched"] <= scores["n_pairs"]
+    if scores["equal_quality"] == 0:
         # What the tables print: accuracy over all pairs is the consistent share times the accuracy of Eq. 4.
-        right = 0 if found["n_consistent"] == 0 else found["consistency"] * found["accuracy_consistent"]
-        assert found["accuracy_all"] == pytest.approx(right)
-        assert found["accuracy_all"] <= found["consistency"]
-
-
-@given(ROWS)
-def test_swapping_the_images_of_every_pair_changes_nothing(rows: list[tuple[str, str, int, int]]) -> None:
-    forward, reverse, first, second = zip(*rows, strict=True)
-    found = _scores("".join(forward), "".join(reverse), list(first), list(second))
+        right = 0 if scores["n_consistent"] == 0 else scores["consistency"] * scores["accuracy_consistent"]
+        assert scores["accuracy_all"] == pytest.approx(right)
     swapped = _scores("".join(reverse), "".join(forward), list(second), list(first))
-    np.testing.assert_equal(swapped, found)
+    np.testing.assert_equal(swapped, scores)
 
 
 def test_pairs_that_share_images_have_dyadic_intervals() -> None:
@@ -96,22 +98,108 @@ def test_pairs_that_share_images_have_dyadic_intervals() -> None:
     skilled = rng.random(60) < 0.6
     pairs = check_pairs(first, second, sides[0], sides[1])
     better = np.where((sides[0] > sides[1]) == (skilled[sides[0]] | skilled[sides[1]]), "A", "B")
-    found = preference_scores(read_pairs(list(better), ["B" if one == "A" else "A" for one in better], pairs), pairs)
+    scores = preference_scores(read_pairs(list(better), ["B" if one == "A" else "A" for one in better], pairs), pairs)
     expected = dyadic_share_interval(skilled[sides[0]] | skilled[sides[1]], first, second)
-    assert found["accuracy_all_ci95"] == [expected.low, expected.high]
-    assert found["intervals"]["accuracy_all"] == {"kind": "dyadic", "units": 60}
-    wilson = binomtest(round(found["accuracy_all"] * 360), 360).proportion_ci(method="wilson")
+    assert scores["accuracy_all_ci95"] == [expected.low, expected.high]
+    assert scores["intervals"]["accuracy_all"] == {"kind": "dyadic", "units": 60}
+    wilson = binomtest(round(scores["accuracy_all"] * 360), 360).proportion_ci(method="wilson")
     assert expected.high - expected.low > 1.2 * (wilson.high - wilson.low)
 
 
+def _pool(pairs: str):
+    """One pool of pairs such as "ab ac", whose qualities are the letters' numbers."""
+    first, second = zip(*pairs.split(), strict=True)
+    return split_pools(check_pairs(first, second, [ord(x) for x in first], [ord(x) for x in second]))["overall"]
+
+
+def _ranking(pairs: str, winner: list[int], aggregator: str = "map", **settings) -> list[float]:
+    return rank_pool(_pool(pairs), np.array(winner, dtype=np.int8), PairSettings(aggregator, **settings)).tolist()
+
+
+def test_images_are_numbered_within_their_pool() -> None:
+    pairs = check_pairs(["a", "b", "a"], ["b", "c", "c"], [1, 2, 10], [2, 3, 30], [5, 5, 6])
+    pools = split_pools(pairs)
+    assert list(pools) == ["5", "6"]
+    assert pools["5"].image_ids == ["a", "b", "c"] and pools["5"].references.tolist() == [1, 2, 3]
+    assert (pools["5"].first.tolist(), pools["5"].second.tolist()) == ([0, 1], [1, 2])
+    assert pools["6"].image_ids == ["a", "c"] and pools["6"].references.tolist() == [10, 30]
+    assert pools["6"].rows == [2]
+
+
+def test_only_consistent_pairs_rank() -> None:
+    expected = rescale(map_scores([1, 2], [0, 0], 3))
+    assert _ranking("ab ac bc ab", [SECOND, SECOND, NONE, NONE]) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("aggregator", ["map", "mle_ridge", "perron", "trueskill"])
+def test_each_aggregator_ranks(aggregator: str) -> None:
+    lowest, middle, highest = _ranking("ab bc ac", [SECOND] * 3, aggregator)
+    assert lowest == 0 and highest == 100 and 0 < middle < 100
+
+
+def test_maximum_likelihood_ranks_or_names_images() -> None:
+    expected = rescale(mle_scores([1, 2, 0, 2], [0, 1, 2, 0], 3))
+    assert _ranking("ab bc ca ac", [SECOND] * 4, "mle") == pytest.approx(expected, abs=1e-6)
+    with pytest.raises(UndefinedScoreError, match="infinite: c lost to none of the others"):
+        _ranking("ab bc ab", [SECOND, SECOND, NONE], "mle")
+
+
+def test_trueskill_depends_on_the_order() -> None:
+    as_given, again, shuffled = (
+        _ranking("ab bc ca ad bd cd", [SECOND] * 6, "trueskill", order_seed=seed) for seed in (None, None, 3)
+    )
+    assert as_given == again != shuffled
+
+
+def test_equal_records_tie() -> None:
+    # Pairs that never meet: rounding errors of the solver must not order the winners.
+    assert _ranking("ab cd ef", [FIRST, SECOND, FIRST]) == [100, 0, 0, 100, 100, 0]
+
+
+def test_nothing_to_rank_by() -> None:
+    with pytest.raises(UndefinedScoreError, match="no pair has consistent replies"):
+        _ranking("ab", [NONE])
+    with pytest.raises(UndefinedScoreError, match="all 2 scores are equal"):
+        _ranking("ab ab", [FIRST, SECOND])
+
+
 @pytest.mark.parametrize(
-    ("forward", "reverse", "message"),
+    ("columns", "message"),
     [
-        (["A"], ["A", "B"], "reversed_predictions has 2 rows and predictions has 1; row 1"),
-        (["A", None], ["A", "B"], r"predictions\[1\] is None; it must be a string"),
-        (["A", "A"], ["A", 3], r"reversed_predictions\[1\] is 3"),
+        (([], [], [], []), "first_ids is empty"),
+        ((["a"], ["b", "c"], [1], [2]), "second_ids has 2 rows and first_ids has 1"),
+        ((["a"], ["b"], [1], [2, 3]), "second_references has 2 rows"),
+        ((["a"], ["b"], [1], [2], ["x", "y"]), "pool_ids has 2 rows"),
+        ((["a", "c"], ["b", "d"], [1, 1], [2, 2], ["x", None]), r"pool_ids\[1\] is None"),
+        ((["a", "b"], ["b", "b"], [1, 2], [2, 2]), r"first_ids\[1\] and second_ids\[1\] are both 'b'"),
+        ((["a"], ["b"], [NAN], [2]), r"first_references\[0\] is nan"),
+        ((["a"], ["b"], [1], ["x"]), r"second_references\[0\] is 'x'"),
+        ((["a", "c"], ["b", "a"], [1, 3], [2, 1.5]), r"second_references\[1\] is 1.5 for image 'a', but .* has 1;"),
     ],
 )
-def test_bad_input(forward, reverse, message: str) -> None:
+def test_bad_columns(columns, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        read_pairs(forward, reverse, _pairs([1] * len(forward), [2] * len(forward)))
+        split_pools(check_pairs(*columns))
+
+
+def test_an_image_may_have_a_reference_in_each_pool() -> None:
+    assert list(split_pools(check_pairs(["a", "c"], ["b", "a"], [1, 3], [2, 1.5], ["x", "y"]))) == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"aggregator": "mlee"}, "aggregator is 'mlee'; allowed: 'map', 'mle', 'mle_ridge', 'perron', 'trueskill'"),
+        ({"pool_weights": "pairs"}, "pool_weights is 'pairs'; allowed: 'equal', 'images'"),
+        ({"undefined_pools": 0}, "undefined_pools is 0; allowed: 'leave_out', 'zero'"),
+        ({"fit": "logistic3"}, "fit is 'logistic3'; allowed: 'logistic4', 'logistic5'"),
+        ({"resamples": 0}, "resamples is 0"),
+        ({"seed": -1}, "seed is -1"),
+        ({"order_seed": 1}, "order_seed is 1; it can be set only with aggregator='trueskill'"),
+        ({"aggregator": "trueskill", "order_seed": 0.5}, "order_seed is 0.5"),
+        *(({"ridge": value}, f"ridge is {value!r}; it must be") for value in (0, -1.0, NAN, math.inf, "1", None)),
+    ],
+)
+def test_bad_settings_are_refused_before_there_are_pairs(settings: dict, message: str) -> None:
+    with pytest.raises(InputError, match=f"^{re.escape(message)}"):
+        PairSettings(**settings)
