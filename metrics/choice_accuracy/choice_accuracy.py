@@ -14,9 +14,8 @@ try:
     from eyechart.metrics.cards import module_texts
     from eyechart.metrics.columns import CheckedColumns
     from eyechart.metrics.scoring.choices.accuracy import choice_scores
-    from eyechart.metrics.scoring.choices.reading import ExtractionSettings, read_choices
+    from eyechart.metrics.scoring.choices.reading import ExtractionSettings, Replies, read_choices
     from eyechart.metrics.scoring.choices.replies import Extraction
-    from eyechart.metrics.scoring.inputs import check_groups
     from eyechart.metrics.scoring.judging.replies import Judge, name_or_none
 except ModuleNotFoundError as error:
     raise ImportError(f"{error}; in a checkout of eyechart, run: pip install -c constraints.txt .") from error
@@ -56,19 +55,9 @@ class ChoiceAccuracy(CheckedColumns, evaluate.Metric):
         extraction: Extraction = "declared",
         return_items: bool = False,
     ) -> dict[str, Any]:
-        checked = check_groups(groups, len(predictions))
         settings = ExtractionSettings(
             name_or_none(judge), judge_template, judge_reads, rounds, fallback, seed, extraction
         )
-        items = read_choices(
-            predictions,
-            references,
-            choices,
-            settings,
-            questions=questions,
-            judge=judge,
-            finish_reasons=finish_reasons,
-            several=True,
-        )
-        scores = choice_scores(items, references, choices, checked, settings, clusters)
-        return scores | ({"items": items} if return_items else {})
+        replies = Replies(predictions, references, choices, finish_reasons, questions, groups=groups, clusters=clusters)
+        items = read_choices(replies, settings, judge)
+        return choice_scores(items, replies, settings) | ({"items": items} if return_items else {})

@@ -1,7 +1,7 @@
 """CircularEval of multiple-choice answers given as free text, as an `evaluate` module.
 
 Protocol: MMBench, Sec. 3.1 and 3.2 (https://arxiv.org/abs/2307.06281). Departures: see
-`eyechart.metrics.scoring.choices.circular`, `.circular_passes` and `.reading`.
+`eyechart.metrics.scoring.choices.circular` and `.reading`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,11 +13,9 @@ import evaluate
 try:
     from eyechart.metrics.cards import module_texts
     from eyechart.metrics.columns import CheckedColumns
-    from eyechart.metrics.scoring.choices.circular import MISSING, circular_scores, read_circular
-    from eyechart.metrics.scoring.choices.circular_passes import check_question_groups, find_questions
-    from eyechart.metrics.scoring.choices.reading import ExtractionSettings, check_replies
+    from eyechart.metrics.scoring.choices.circular import circular_scores, read_circular
+    from eyechart.metrics.scoring.choices.reading import ExtractionSettings, Replies
     from eyechart.metrics.scoring.choices.replies import Extraction
-    from eyechart.metrics.scoring.inputs import check_groups, check_member
     from eyechart.metrics.scoring.judging.replies import Judge, name_or_none
 except ModuleNotFoundError as error:
     raise ImportError(f"{error}; in a checkout of eyechart, run: pip install -c constraints.txt .") from error
@@ -63,25 +61,10 @@ class CircularEval(CheckedColumns, evaluate.Metric):
         missing: str = "error",
         return_items: bool = False,
     ) -> dict[str, Any]:
-        checked = check_groups(groups, len(predictions))
         settings = ExtractionSettings(
             name_or_none(judge), judge_template, "unmatched", rounds, fallback, seed, extraction
         )
-        # A judge's replies may cost money, so everything that does not depend on them is checked first.
-        check_member("missing", missing, MISSING)
-        check_replies(predictions, references, choices)
-        passes = find_questions(question_ids, rotations, choices, pass_counts)
-        check_question_groups(checked, passes)
-        items = read_circular(
-            predictions,
-            references,
-            choices,
-            passes,
-            missing,
-            settings,
-            questions=questions,
-            judge=judge,
-            finish_reasons=finish_reasons,
-        )
-        scores = circular_scores(items, passes, references, choices, checked, missing, settings, clusters)
-        return scores | ({"items": items} if return_items else {})
+        asked = question_ids, rotations, pass_counts
+        replies = Replies(predictions, references, choices, finish_reasons, questions, *asked, groups, clusters)
+        items = read_circular(replies, missing, settings, judge)
+        return circular_scores(items, replies, missing, settings) | ({"items": items} if return_items else {})

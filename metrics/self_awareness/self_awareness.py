@@ -13,10 +13,9 @@ import evaluate
 try:
     from eyechart.metrics.cards import module_texts
     from eyechart.metrics.columns import CheckedColumns
-    from eyechart.metrics.scoring.choices.reading import ExtractionSettings
+    from eyechart.metrics.scoring.choices.reading import ExtractionSettings, Replies
     from eyechart.metrics.scoring.choices.replies import Extraction
     from eyechart.metrics.scoring.choices.self_awareness import read_self_awareness, self_awareness_scores
-    from eyechart.metrics.scoring.inputs import check_groups
     from eyechart.metrics.scoring.judging.replies import Judge, name_or_none
 except ModuleNotFoundError as error:
     raise ImportError(f"{error}; in a checkout of eyechart, run: pip install -c constraints.txt .") from error
@@ -63,22 +62,12 @@ class SelfAwareness(CheckedColumns, evaluate.Metric):
         unreadable_forced: str = "apart",
         return_items: bool = False,
     ) -> dict[str, Any]:
-        checked = check_groups(groups, len(predictions))
         settings = ExtractionSettings(
             name_or_none(judge), judge_template, "unmatched", rounds, fallback, seed, extraction
         )
+        replies = Replies(predictions, references, choices, finish_reasons, questions, groups=groups, clusters=clusters)
         items = read_self_awareness(
-            predictions,
-            references,
-            choices,
-            refusals,
-            forced_predictions,
-            settings,
-            unreadable_forced,
-            questions=questions,
-            judge=judge,
-            finish_reasons=finish_reasons,
-            forced_finish_reasons=forced_finish_reasons,
+            replies, refusals, forced_predictions, forced_finish_reasons, settings, judge, unreadable_forced
         )
-        scores = self_awareness_scores(items, references, choices, checked, settings, unreadable_forced, clusters)
+        scores = self_awareness_scores(items, replies, settings, unreadable_forced)
         return scores | ({"items": items} if return_items else {})

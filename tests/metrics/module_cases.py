@@ -7,8 +7,7 @@ from typing import Any
 import eyechart.metrics
 from eyechart.metrics.scoring.choices.accuracy import choice_scores
 from eyechart.metrics.scoring.choices.circular import circular_scores
-from eyechart.metrics.scoring.choices.circular_passes import find_questions
-from eyechart.metrics.scoring.choices.reading import ExtractionSettings
+from eyechart.metrics.scoring.choices.reading import ExtractionSettings, Replies
 from eyechart.metrics.scoring.choices.self_awareness import self_awareness_scores
 from eyechart.metrics.scoring.items import ItemColumns
 from eyechart.metrics.scoring.judging.answers import answer_scores
@@ -87,23 +86,22 @@ COMPARED = {
 POOLS = {"pool_ids": ["even" if one % 2 else "odd" for one, _ in PAIRS]}
 
 
+def _replies(given: dict[str, Any]) -> Replies:
+    columns = ("question_ids", "rotations", "pass_counts", "groups", "clusters")
+    return Replies(None, given["references"], given["choices"], **{name: given.get(name) for name in columns})
+
+
 def _choices(items: ItemColumns, given: dict[str, Any], **settings: Any) -> dict[str, Any]:
-    used = ExtractionSettings(**settings)
-    return choice_scores(items, given["references"], given["choices"], given["groups"], used, given["clusters"])
+    return choice_scores(items, _replies(given), ExtractionSettings(**settings))
 
 
 def _circular(items: ItemColumns, given: dict[str, Any], missing: str = "error", **settings: Any) -> dict[str, Any]:
-    asked = find_questions(given["question_ids"], given["rotations"], given["choices"], given.get("pass_counts"))
-    used = ExtractionSettings(**settings)
-    options, groups, clusters = given["choices"], given["groups"], given["clusters"]
-    return circular_scores(items, asked, given["references"], options, groups, missing, used, clusters)
+    return circular_scores(items, _replies(given), missing, ExtractionSettings(**settings))
 
 
 def _refusals(items: ItemColumns, given: dict[str, Any], **settings: Any) -> dict[str, Any]:
     unreadable = settings.pop("unreadable_forced", "apart")
-    used = ExtractionSettings(**settings)
-    options, groups, clusters = given["choices"], given["groups"], given["clusters"]
-    return self_awareness_scores(items, given["references"], options, groups, used, unreadable, clusters)
+    return self_awareness_scores(items, _replies(given), ExtractionSettings(**settings), unreadable)
 
 
 def _quality(items: ItemColumns, given: dict[str, Any], **settings: Any) -> dict[str, Any]:

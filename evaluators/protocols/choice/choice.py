@@ -22,7 +22,7 @@ from eyechart.evaluators.requests.values import brief
 from eyechart.evaluators.results.items import Item, PackedItems, with_columns
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.choices.options import moved_letter, right_text
-from eyechart.metrics.scoring.choices.reading import ExtractionSettings, read_choices
+from eyechart.metrics.scoring.choices.reading import ExtractionSettings, Replies, read_choices
 from eyechart.metrics.scoring.choices.replies import Extraction, read_reply
 from eyechart.metrics.scoring.judging.replies import name_or_none
 
@@ -197,18 +197,16 @@ class Choice(Protocol):
         return TaskResult(scores=self.scores_of(public) if has_replies else None, items=items)
 
     def _read(self, items: Sequence[Any]) -> list[Any]:
-        columns = read_choices(
+        replies = Replies(
             [self.reply(item) for item in items],
             [item.answer for item in items],
             [item.options for item in items],
-            self.reading,
-            questions=[item.question or "" for item in items],
-            judge=self.judge if self.is_judged else None,
-            ids=[item.id for item in items],
-            rotations=[pass_number(item.pass_name) for item in items],
-            finish_reasons=[item.finish_reason for item in items],
-            several=True,
+            [item.finish_reason for item in items],
+            [item.question or "" for item in items],
+            [item.id for item in items],
+            [pass_number(item.pass_name) for item in items],
         )
+        columns = read_choices(replies, self.reading, self.judge if self.is_judged else None)
         return list(with_columns(items, columns))
 
 

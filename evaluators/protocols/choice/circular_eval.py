@@ -5,7 +5,7 @@ A question without a reply in a pass is wrong if another pass is; otherwise an e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -24,8 +24,8 @@ from eyechart.evaluators.results.items import MAIN, PackedItems, columns_of, wit
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.choices.circular import add_circular, circular_scores
-from eyechart.metrics.scoring.choices.circular_passes import Questions, find_questions
 from eyechart.metrics.scoring.choices.options import right_text
+from eyechart.metrics.scoring.choices.reading import Replies
 from eyechart.metrics.scoring.choices.replies import moved_reply
 from eyechart.metrics.scoring.judging.answers import answer_scores, read_answers
 from eyechart.metrics.scoring.judging.replies import JudgeSettings, judge_name
@@ -148,17 +148,8 @@ class CircularEval(Choice):
     @override
     def scores_of(self, items: Sequence[CircularItem]) -> dict[str, Any]:
         items = _readable(items)
-        answers, options, clusters = columns_of(items, "answer", "options", "cluster").values()
-        return circular_scores(
-            columns_of(items, "choice", "step", "correct", "judge_failed_rounds", "circular_correct"),
-            _questions(items),
-            [answer[:1] for answer in answers],
-            options,
-            self.groups_of(items) or None,
-            self._missing,
-            self.reading,
-            clusters,
-        )
+        columns = columns_of(items, "choice", "step", "correct", "judge_failed_rounds", "circular_correct")
+        return circular_scores(columns, _replies(items, self.groups_of(items)), self._missing, self.reading)
 
     @override
     def score(self, items: Sequence[CircularItem]) -> TaskResult:
@@ -203,8 +194,7 @@ class CircularEval(Choice):
         readable = _readable(items)
         if not readable:
             return items
-        correct = columns_of(readable, "correct")
-        outcomes = add_circular(correct, _questions(readable), self._missing)["circular_correct"]
+        outcomes = add_circular(columns_of(readable, "correct"), _replies(readable), self._missing)["circular_correct"]
         by_question = dict(zip(columns_of(readable, "id")["id"], outcomes, strict=True))
         return PackedItems(
             item if item.pass_name == OPEN else replace(item, circular_correct=by_question.get(item.id))
@@ -222,6 +212,15 @@ def _readable(items: Sequence[CircularItem]) -> Sequence[CircularItem]:
     return PackedItems(item for item in items if item.answer and item.error is None)
 
 
-def _questions(items: Sequence[CircularItem]) -> Questions:
-    ids, names, options, counts = columns_of(items, "id", "pass_name", "options", "pass_count").values()
-    return find_questions(ids, list(map(pass_number, names)), options, [count or 1 for count in counts])
+def _replies(items: Sequence[CircularItem], groups: Mapping[str, Sequence[str]] | None = None) -> Replies:
+    columns = columns_of(items, "answer", "options", "id", "pass_name", "pass_count", "cluster")
+    return Replies(
+        None,
+        [answer[:1] for answer in columns["answer"]],
+        columns["options"],
+        question_ids=columns["id"],
+        rotations=list(map(pass_number, columns["pass_name"])),
+        pass_counts=[count or 1 for count in columns["pass_count"]],
+        groups=groups,
+        clusters=columns["cluster"],
+    )

@@ -19,7 +19,7 @@ from eyechart.evaluators.results.items import MAIN, column_of, columns_of
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.choices.accuracy import choice_scores
 from eyechart.metrics.scoring.choices.options import moved_letter
-from eyechart.metrics.scoring.choices.reading import ExtractionSettings
+from eyechart.metrics.scoring.choices.reading import ExtractionSettings, Replies
 from eyechart.metrics.scoring.choices.replies import moved_reply
 from eyechart.metrics.scoring.inputs import map_groups
 
@@ -141,7 +141,8 @@ class MultipleChoice(Choice):
             groups["response"] = ["explicit" if self._names_option(item) else "ambiguous" for item in items]
         columns = columns_of(items, "choice", "step", "correct", "judge_failed_rounds")
         answers, clusters = columns_of(items, "answer", "cluster").values()
-        return choice_scores(columns, answers, column_of(items, "options"), groups, self.reading, clusters)
+        replies = Replies(None, answers, column_of(items, "options"), groups=groups, clusters=clusters)
+        return choice_scores(columns, replies, self.reading)
 
     @override
     def score(self, items: Sequence[LossItem]) -> TaskResult:

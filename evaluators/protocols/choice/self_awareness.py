@@ -19,6 +19,7 @@ from eyechart.evaluators.results.items import MAIN, PackedItems, by_row, columns
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.choices.options import moved_letter
+from eyechart.metrics.scoring.choices.reading import Replies
 from eyechart.metrics.scoring.choices.replies import UNPARSEABLE
 from eyechart.metrics.scoring.choices.self_awareness import (
     OUTCOMES,
@@ -110,15 +111,14 @@ class SelfAwareness(Choice):
             "forced_step": [forced and (forced.step or UNPARSEABLE) for _, forced in questions],
             "forced_judge_failed_rounds": [forced and forced.judge_failed_rounds for _, forced in questions],
         }
-        return self_awareness_scores(
-            columns,
+        replies = Replies(
+            None,
             [first.answer[:1] for first in firsts],
             [first.options for first in firsts],
-            self.groups_of(firsts) or None,
-            self.reading,
-            self.unreadable_forced,
-            [first.cluster for first in firsts],
+            groups=self.groups_of(firsts),
+            clusters=[first.cluster for first in firsts],
         )
+        return self_awareness_scores(columns, replies, self.reading, self.unreadable_forced)
 
     @override
     def score(self, items: Sequence[AwarenessItem]) -> TaskResult:

@@ -16,7 +16,7 @@ from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, read_csv_r
 from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.results.finished_runs import TaskKey, load_runs
 from eyechart.evaluators.results.items import MAIN, PREDICTIONS_FILE
-from eyechart.metrics.scoring.choices.agreement import extractor_agreement
+from eyechart.metrics.scoring.statistics.intervals import Interval, listed_intervals, wilson_interval
 
 Question = tuple[str, str | None]
 """Id and text, because the same question in another language may have the same id."""
@@ -111,14 +111,28 @@ class HumanLabels:
         labelled = [item for item in items if (item.id, item.pass_name) in self.letters]
         parts = {"all": labelled, "after_exact": [item for item in labelled if item.step != "exact"]}
         agreements = {
-            name: extractor_agreement(
-                [item.choice for item in part], [self.letters[item.id, item.pass_name] for item in part]
-            )
-            if part
-            else None
+            name: _agreement([(item.choice or "X", self.letters[item.id, item.pass_name]) for item in part])
             for name, part in parts.items()
         }
         return {**agreements, "unused": len(self.letters) - len(labelled)}
+
+
+def _agreement(pairs: Sequence[tuple[str, str]]) -> dict[str, Any] | None:
+    """How often two readers of a reply find the same letter, or both none, X (MMBench, Sec. 3.3 and Appendix D.1).
+
+    If they differ, either only one of them finds a letter (Case I), or they find different ones (Case II).
+    """
+    if not pairs:
+        return None
+    n, agree = len(pairs), sum(first == second for first, second in pairs)
+    one_says_x = sum((first == "X") != (second == "X") for first, second in pairs)
+    return {
+        "agreement": agree / n,
+        **listed_intervals({"agreement": Interval(*wilson_interval(agree, n), "wilson", n)}),
+        "one_says_x": one_says_x / n,
+        "different_letters": (n - agree - one_says_x) / n,
+        "n": n,
+    }
 
 
 def _read_human_labels(path: str | Path | HumanLabels) -> HumanLabels:

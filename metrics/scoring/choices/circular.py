@@ -1,7 +1,9 @@
 """CircularEval: a question counts only if it is correct in every pass, with its options in another order each time.
 
-Protocol: MMBench, Sec. 3.1 and Table 2 (https://arxiv.org/abs/2307.06281). The passes are those of the release, see
-`circular_passes`; VanillaEval uses only the first pass, rotation 0. Choices that the paper leaves open:
+Protocol: MMBench, Sec. 3.1 and Table 2 (https://arxiv.org/abs/2307.06281). VanillaEval uses only the first pass,
+rotation 0. The paper has N passes of N options, rotated one place each time. The released files differ: 53 questions of
+the dev files have three passes of four options, the last of which never moves, and four questions list an option twice.
+The authors' evaluation only groups rows by question, and so does this one. Choices that the paper leaves open:
 
 - A question with an incorrect pass is incorrect, even if other passes are missing: the paper skips the passes after an
   incorrect one. A question counts as incomplete only if all its given passes are correct. Incomplete questions are an
@@ -10,248 +12,268 @@ Protocol: MMBench, Sec. 3.1 and Table 2 (https://arxiv.org/abs/2307.06281). The 
 - Early stopping keeps more passes of the questions that are answered correctly. So if passes are missing, the shares of
   letters and extraction steps and the recall by position come from rotation 0, which is always asked. Flip rate and
   position-free accuracy need all passes and are present only if all were given.
+
+Position-free accuracy follows the permutation-based debiasing of Zheng et al. (ICLR 2024,
+https://arxiv.org/abs/2309.03882), which averages the model's prediction for each option's content over the orders and
+takes the highest. For replies in text form, each pass has one vote, and the content with the most votes wins. If m
+contents have equally many votes, a correct one among them counts 1/m, the average result of a random draw.
 """
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from string import ascii_uppercase
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eyechart.metrics.scoring.choices.accuracy import choice_distribution
-from eyechart.metrics.scoring.choices.circular_passes import Questions
-from eyechart.metrics.scoring.choices.positions import answers_over_passes, position_bias
-from eyechart.metrics.scoring.choices.reading import ExtractionSettings, extraction_shares, read_choices
+from eyechart.metrics.scoring.choices.positions import position_bias
+from eyechart.metrics.scoring.choices.reading import ExtractionSettings, Replies, extraction_shares, read_choices
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
-from eyechart.metrics.scoring.inputs import check_lengths, check_member, map_groups
+from eyechart.metrics.scoring.inputs import check_count, check_member, map_groups
 from eyechart.metrics.scoring.items import ItemColumns, Items
 from eyechart.metrics.scoring.judging.replies import Judge
-from eyechart.metrics.scoring.statistics.intervals import Interval, listed_intervals
+from eyechart.metrics.scoring.statistics.intervals import listed_intervals
 from eyechart.metrics.scoring.statistics.shares import Clusters, share_interval
 
 MISSING = ("error", "drop")
+_UNDEFINED = {
+    "circular_accuracy": "every question was dropped",
+    "vanilla_accuracy": "no question has its rotation 0",
+}
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
 
 
-def circular_outcomes(correct: NDArray[np.bool_], questions: Questions, missing: str = "error") -> NDArray[np.float64]:
-    """Whether each question is answered correctly in all its passes.
+@dataclass(frozen=True)
+class Questions:
+    """The questions that rows ask, in order of first appearance."""
 
-    Args:
-        correct: Whether each row is correct, shape (n,).
-        questions: The questions that the rows ask.
-        missing: What happens to a question with missing passes whose given passes are all correct: "error" or "drop".
+    ids: list[str]
+    first_rows: IntArray
+    """The first row of each question."""
+    n_passes: IntArray
+    """Total number of passes of each question, given or missing."""
+    of_row: IntArray
+    """Number of each row's question."""
+    chance: FloatArray
+    """Probability of guessing correctly in every pass, for each question."""
 
-    Returns:
-        1.0 (correct), 0.0 (incorrect) or nan (dropped) for each question.
+
+def find_questions(replies: Replies) -> Questions:
+    """Group rows by question.
+
+    Without `pass_counts`, a question has as many passes as options that change position between its rows, or as options
+    if only one row is given; but at least as many as rows.
 
     Raises:
-        InputError: `missing` is not allowed, or it is "error" and a question is incomplete; the message names the first
-            incomplete question and its missing rotations.
+        InputError: An identifier, a rotation, a count or a reference is invalid; a rotation is repeated; more passes
+            are given than the count says; or the rows of a question have different counts or groups.
 
     Examples:
-        >>> from eyechart.metrics.scoring.choices.circular_passes import find_questions
-        >>> options = [["x", "y"], ["y", "x"], ["x", "y"]]
-        >>> passes = find_questions(["p", "p", "q"], [0, 1, 0], options)
-        >>> circular_outcomes(np.array([True, True, False]), passes).tolist()
-        [1.0, 0.0]
-        >>> circular_outcomes(np.array([True, False, True]), passes, missing="drop").tolist()
-        [0.0, nan]
+        >>> shown = [["x", "y", "none"], ["y", "x", "none"]]
+        >>> passes = find_questions(Replies(None, ["A", "B"], shown, question_ids=["q", "q"], rotations=[0, 1]))
+        >>> passes.ids, passes.of_row.tolist(), passes.n_passes.tolist(), passes.chance.round(4).tolist()
+        (['q'], [0, 0], [2], [0.1111])
     """
-    check_member("missing", missing, MISSING)
-    n = len(questions.ids)
-    wrong = np.bincount(questions.of_row, weights=~correct, minlength=n) > 0
-    complete = np.bincount(questions.of_row, minlength=n) == questions.n_passes
-    incomplete = ~wrong & ~complete
-    if missing == "error" and incomplete.any():
-        raise InputError(_incomplete(int(np.argmax(incomplete)), questions))
-    return np.where(incomplete, np.nan, ~wrong)
+    ids, rotations, counts = replies.question_ids or (), replies.rotations or (), replies.pass_counts
+    rows_of: dict[str, list[int]] = {}
+    seen: dict[tuple[str, int], int] = {}
+    for row, (raw, rotation, reference) in enumerate(zip(ids, rotations, replies.references, strict=True)):
+        name = str(raw)
+        if raw is None:
+            raise InputError(f"question_ids[{row}] is None; it must be a string or a whole number")
+        if rotation < 0:
+            raise InputError(f"rotations[{row}] is {rotation}; it must be a whole number of at least 0")
+        if len(reference) > 1:
+            raise InputError(f"references[{row}] is {reference!r}; a question with passes has one correct option")
+        if (earlier := seen.setdefault((name, int(rotation)), row)) != row:
+            again = f"with rotation {rotation}, as in row {earlier}; each pass may be given only once"
+            raise InputError(f"question_ids[{row}] is {name!r} {again}")
+        rows_of.setdefault(name, []).append(row)
+    shared = {f"groups[{name!r}]": column for name, column in (replies.groups or {}).items()}
+    for argument, column in {**shared, **({} if counts is None else {"pass_counts": counts})}.items():
+        for name, (first, *others) in rows_of.items():
+            for row in others:
+                if column[row] != column[first]:
+                    other = f"row {first} of the same question {name!r} has {column[first]!r}"
+                    raise InputError(f"{argument}[{row}] is {column[row]!r}, but {other}")
+    of_row = np.zeros(len(ids), dtype=np.int64)
+    n_passes, chance = [], []
+    for number, rows in enumerate(rows_of.values()):
+        of_row[rows] = number
+        if counts is None:
+            n_passes.append(_moving([replies.choices[row] for row in rows]))
+        else:
+            n_passes.append(counts[rows[0]])
+            check_count(f"pass_counts[{rows[0]}]", n_passes[-1])
+            if n_passes[-1] < len(rows):
+                given = f"{len(rows)} passes of its question are given"
+                raise InputError(f"pass_counts[{rows[0]}] is {n_passes[-1]}, but {given}")
+        # A missing pass has as many options as the first row.
+        sizes = [replies.sizes[row] for row in rows]
+        chance.append(1 / (math.prod(sizes) * sizes[0] ** (n_passes[-1] - len(rows))))
+    first_rows = np.array([rows[0] for rows in rows_of.values()], dtype=np.int64)
+    return Questions(list(rows_of), first_rows, np.array(n_passes, dtype=np.int64), of_row, np.array(chance))
 
 
-def _incomplete(question: int, questions: Questions) -> str:
-    asked = set(questions.rotations[questions.of_row == question].tolist())
-    missing = [str(place) for place in range(questions.n_passes[question]) if place not in asked]
-    return (
-        f"rotations: question {questions.ids[question]!r} has no rotation {', '.join(missing)}, "
-        f"and its other passes are correct; "
-        f"ask the missing passes, or leave out incomplete questions with missing='drop' (in a run, --skip-bad)"
-    )
+def _moving(shown: Sequence[Sequence[str]]) -> int:
+    """Number of passes of a question, from the options in each of its rows."""
+    first = list(shown[0])
+    if len(shown) == 1:
+        return len(first)
+    # A repeated text may have moved without a visible change.
+    fixed = sum(len(set(texts)) == 1 and first.count(texts[0]) == 1 for texts in zip(*map(list, shown), strict=False))
+    return max(len(first) - fixed, len(shown))
 
 
 def read_circular(
-    predictions: Sequence[str],
-    references: Sequence[str],
-    choices: Sequence[Sequence[str]],
-    passes: Questions,
-    missing: str = "error",
-    settings: ExtractionSettings | None = None,
-    *,
-    questions: Sequence[str] | None = None,
-    judge: Judge | None = None,
-    finish_reasons: Sequence[str | None] | None = None,
+    replies: Replies, missing: str = "error", settings: ExtractionSettings | None = None, judge: Judge | None = None
 ) -> Items:
-    """Read the replies to n passes.
-
-    Args:
-        predictions: As for `read_choices`.
-        references: Letters of the correct options, as shown.
-        choices: Option texts of each pass, as shown.
-        passes: The questions that the rows ask. A random choice depends on question and rotation.
-        missing: As for `circular_outcomes`.
-        settings: How replies become choices.
-        questions: As for `read_choices`.
-        judge: As for `read_choices`.
-        finish_reasons: As for `read_choices`.
-
-    Returns:
-        The items of `read_choices`, and those of `add_circular`.
-
-    Raises:
-        InputError: As for `read_choices` and `circular_outcomes`.
-    """
+    """The items of `read_choices` and those of `add_circular`, whose arguments these are."""
     if judge is not None:
-        # A judge may cost money, so incomplete questions that the rules can find are reported before it is asked.
+        # A judge may cost money, so questions that are incomplete without its help are reported before it is asked.
         by_rule = ExtractionSettings(extraction=(settings or ExtractionSettings()).extraction)
-        found = read_choices(predictions, references, choices, by_rule, finish_reasons=finish_reasons)
-        add_circular(found, passes, missing)
-    items = read_choices(
-        predictions,
-        references,
-        choices,
-        settings,
-        questions=questions,
-        judge=judge,
-        ids=[passes.ids[number] for number in passes.of_row.tolist()],
-        rotations=passes.rotations.tolist(),
-        finish_reasons=finish_reasons,
-    )
-    return add_circular(items, passes, missing)
+        add_circular(read_choices(replies, by_rule), replies, missing)
+    return add_circular(read_choices(replies, settings, judge), replies, missing)
 
 
-def add_circular(items: Items, passes: Questions, missing: str = "error") -> Items:
-    """The items with the column `circular_correct`.
+def add_circular(items: Items, replies: Replies, missing: str = "error") -> Items:
+    """The items, and `circular_correct`: whether the question of each row is answered correctly in every pass.
 
     Args:
-        items: Items of n passes, from `read_choices`.
-        passes: The questions that the passes ask.
-        missing: As for `circular_outcomes`.
-
-    Returns:
-        The items, and whether the question of each row is answered correctly in every pass; None if it is dropped.
+        items: What `read_choices` returned.
+        replies: The replies, with `question_ids` and `rotations`; their texts are not needed.
+        missing: What happens to a question with missing passes whose given passes are all correct: "error", or "drop",
+            which makes `circular_correct` None.
 
     Raises:
-        InputError: As for `circular_outcomes`.
+        InputError: As for `find_questions`; or `missing` is not allowed, or is "error" and a question is incomplete.
+
+    Examples:
+        >>> asked = {"question_ids": ["p", "p", "q"], "rotations": [0, 1, 0]}
+        >>> replies = Replies(None, ["A", "B", "A"], [["x", "y"], ["y", "x"], ["x", "y"]], **asked)
+        >>> add_circular({"correct": [True, False, True]}, replies, missing="drop")["circular_correct"]
+        [False, False, None]
     """
-    outcomes = circular_outcomes(np.array(items["correct"], dtype=bool), passes, missing).tolist()
-    found = [None if math.isnan(outcome) else bool(outcome) for outcome in outcomes]
-    return {**items, "circular_correct": [found[number] for number in passes.of_row.tolist()]}
+    check_member("missing", missing, MISSING)
+    questions = find_questions(replies)
+    n = len(questions.ids)
+    wrong = np.bincount(questions.of_row, weights=~np.array(items["correct"], dtype=bool), minlength=n) > 0
+    incomplete = ~wrong & (np.bincount(questions.of_row, minlength=n) < questions.n_passes)
+    if missing == "error" and incomplete.any():
+        number = int(np.argmax(incomplete))
+        asked = np.array(replies.rotations)[questions.of_row == number].tolist()
+        unasked = [str(place) for place in range(questions.n_passes[number]) if place not in asked]
+        raise InputError(
+            f"rotations: question {questions.ids[number]!r} has no rotation {', '.join(unasked)}, and its other passes "
+            f"are correct; ask the missing passes, or leave out incomplete questions with missing='drop' (in a run, "
+            f"--skip-bad)"
+        )
+    outcomes = [None if left_out else not bad for left_out, bad in zip(incomplete, wrong.tolist(), strict=True)]
+    return {**items, "circular_correct": [outcomes[number] for number in questions.of_row]}
 
 
 def circular_scores(
-    items: ItemColumns,
-    passes: Questions,
-    references: Sequence[str],
-    choices: Sequence[Sequence[str]],
-    groups: Mapping[str, Sequence[str]] | None = None,
-    missing: str = "error",
-    settings: ExtractionSettings | None = None,
-    clusters: Sequence[str | None] | None = None,
+    items: ItemColumns, replies: Replies, missing: str = "error", settings: ExtractionSettings | None = None
 ) -> dict[str, Any]:
     """Everything that `circular_eval` returns, overall and by group.
 
     Args:
-        items: Items of n passes, from `read_circular`.
-        passes: The questions that the rows ask.
-        references: Letters of the correct options, as shown.
-        choices: Option texts of each row, as shown.
-        groups: Group name to one value per row, checked by `check_question_groups`.
-        missing: How incomplete questions were treated, "error" or "drop"; it is copied into the result.
+        items: What `read_circular` returned.
+        replies: The replies, with `question_ids` and `rotations`; their texts are not needed. The passes of a question
+            count as one item.
+        missing: How incomplete questions were treated; it is copied into the result.
         settings: The settings with which the items were read.
-        clusters: Cluster of each row's question, such as its image; None if questions are independent. The passes of a
-            question count as one item.
 
     Returns:
         The scores as plain Python objects, with `by_<group name>` for each group, and the settings. `flip_rate` and
         `position_free_accuracy` are present if no pass is missing.
 
-    Raises:
-        InputError: The lengths differ.
-
     Warns:
         UndefinedScoreWarning: A score is nan because every question was dropped or no question has its rotation 0.
     """
-    check_lengths(references=references, choices=choices, circular_correct=items["circular_correct"])
-    right = np.array(items["correct"], dtype=bool)
+    settings, questions = settings or ExtractionSettings(), find_questions(replies)
+    right, rotations = np.array(items["correct"], dtype=bool), np.array(replies.rotations)
     # None becomes nan.
-    outcomes = np.array(items["circular_correct"], dtype=np.float64)[passes.first_rows]
-    first = np.zeros(len(passes.of_row), dtype=bool)
-    first[passes.first_rows] = True
-    complete = bool(passes.n_passes.sum() == len(passes.of_row))
-    shared = Clusters.of(clusters, len(references)) if clusters is not None else Clusters(passes.of_row)
-    letters, steps, correct = (
-        np.array(column, dtype=object) for column in (items["choice"], items["step"], references)
-    )
-    over_passes = answers_over_passes(items["choice"], references, choices, passes.of_row) if complete else {}
+    outcomes = np.array(items["circular_correct"], dtype=np.float64)[questions.first_rows]
+    is_first = np.zeros(len(right), dtype=bool)
+    is_first[questions.first_rows] = True
+    complete = bool(questions.n_passes.sum() == len(right))
+    # The passes of a question always belong together, even if no other question shares its image.
+    clusters = Clusters(questions.of_row) if replies.clusters is None else replies.together
+    over_passes = _over_passes(items["choice"], replies, questions) if complete else {}
 
     def part(where: str, rows: Sequence[int]) -> dict[str, Any]:
         of_part = np.asarray(rows, dtype=np.int64)
-        unrotated = of_part[passes.rotations[of_part] == 0]
+        unrotated = of_part[rotations[of_part] == 0]
         # All rows of a question are in the same part.
-        numbers = passes.of_row[of_part[first[of_part]]]
+        numbers = questions.of_row[of_part[is_first[of_part]]]
         scored = numbers[~np.isnan(outcomes[numbers])]
-        of_scored = shared.select(passes.first_rows[scored])
-        listed = of_part if complete else unrotated
-        right_letters = correct[listed].tolist()
-        shares = _shares(where, (outcomes[scored], right[unrotated]), (of_scored, shared.select(unrotated)))
-        if complete:
-            together = {name: values[numbers] for name, values in over_passes.items()}
-            shares = _joined(shares, together, shared.select(passes.first_rows[numbers]))
+        listed = (of_part if complete else unrotated).tolist()
+        shares = {
+            "circular_accuracy": (outcomes[scored], questions.first_rows[scored]),
+            "vanilla_accuracy": (right[unrotated], unrotated),
+            **{name: (values[numbers], questions.first_rows[numbers]) for name, values in over_passes.items()},
+        }
+        for name, (flags, _) in shares.items():
+            if not len(flags):
+                message = f"{where}: {name} and {name}_ci95 are nan because {_UNDEFINED[name]}"
+                warnings.warn(message, UndefinedScoreWarning, stacklevel=4)
+        letters = [replies.references[row] for row in listed]
         scores = {
-            **shares,
-            "random_guess": float(np.mean(passes.chance[scored])) if len(scored) else float("nan"),
+            **{name: float(flags.mean()) if len(flags) else float("nan") for name, (flags, _) in shares.items()},
+            **listed_intervals(
+                {name: share_interval(flags, clusters.select(of)) for name, (flags, of) in shares.items()}
+            ),
+            "random_guess": float(np.mean(questions.chance[scored])) if len(scored) else float("nan"),
             "n_questions": len(scored),
             "n_vanilla": len(unrotated),
             "n_passes": len(of_part),
             "dropped": len(numbers) - len(scored),
-            "extraction": extraction_shares(steps[listed].tolist()),
+            "extraction": extraction_shares([items["step"][row] for row in listed]),
             "choice_distribution": choice_distribution(
-                letters[listed].tolist(), right_letters, int(passes.n_options[numbers].max())
+                [items["choice"][row] for row in listed], letters, max(replies.sizes[row] for row in rows)
             ),
             **position_bias(
                 right[listed],
-                right_letters,
-                [len(choices[row]) for row in listed],
-                # The passes of a question always belong together, even if no other question shares its image.
-                shared.select(passes.first_rows[passes.of_row[listed]]),
+                letters,
+                [replies.sizes[row] for row in listed],
+                clusters.select(questions.first_rows[questions.of_row[listed]]),
             ),
         }
         return scores if where == "overall" else scores | {"n": len(scored)}
 
-    whole = part("overall", range(len(passes.of_row)))
+    whole = part("overall", range(len(right)))
     whole["distribution_over"] = "all passes" if complete else "rotation 0"
-    settings = settings or ExtractionSettings()
     applying = settings.applying(items["judge_failed_rounds"], items["step"])
-    return whole | map_groups(groups or {}, part) | {"missing": missing} | applying
+    return whole | map_groups(replies.groups or {}, part) | {"missing": missing} | applying
 
 
-def _shares(
-    where: str, right: tuple[NDArray[Any], NDArray[Any]], clusters: tuple[Clusters, Clusters]
-) -> dict[str, Any]:
-    """The scores of CircularEval and VanillaEval with their intervals; nan, with a warning, without questions."""
-    scores: dict[str, float] = {}
-    intervals: dict[str, Interval] = {}
-    nothing = "every question was dropped", "no question has its rotation 0"
-    names = "circular_accuracy", "vanilla_accuracy"
-    for name, flags, shared, why in zip(names, right, clusters, nothing, strict=True):
-        if not len(flags):
-            warnings.warn(f"{where}: {name} and {name}_ci95 are nan because {why}", UndefinedScoreWarning, stacklevel=5)
-        scores[name] = float(flags.mean()) if len(flags) else float("nan")
-        intervals[name] = share_interval(flags, shared)
-    return scores | listed_intervals(intervals)
+def _over_passes(
+    letters: Sequence[str | None], replies: Replies, questions: Questions
+) -> dict[str, NDArray[np.float64]]:
+    """Flip rate and position-free accuracy of each question, from the letter chosen in each pass.
+
+    A reply that names no option is an answer of its own for flips, and no vote for the majority.
+    """
+    votes: list[Counter[str | None]] = [Counter() for _ in questions.ids]
+    right = [""] * len(votes)
+    rows = zip(questions.of_row.tolist(), letters, replies.references, replies.choices, strict=True)
+    for question, letter, reference, options in rows:
+        votes[question][None if letter is None else options[ascii_uppercase.index(letter)]] += 1
+        right[question] = options[ascii_uppercase.index(reference)]
+    return {
+        "position_free_accuracy": np.array([_by_majority(found, own) for found, own in zip(votes, right, strict=True)]),
+        "flip_rate": np.array([float(len(found) > 1) for found in votes]),
+    }
 
 
-def _joined(scores: dict[str, Any], values: Mapping[str, NDArray[Any]], clusters: Clusters) -> dict[str, Any]:
-    """Add the means of further values of the questions, with their intervals, to the scores."""
-    more = listed_intervals({name: share_interval(of_questions, clusters) for name, of_questions in values.items()})
-    means = {name: float(of_questions.mean()) for name, of_questions in values.items()}
-    return {**scores, **means, **more, "intervals": scores["intervals"] | more["intervals"]}
+def _by_majority(votes: Counter[str | None], right: str) -> float:
+    named = {content: count for content, count in votes.items() if content is not None}
+    most = max(named.values(), default=0)
+    return 1 / list(named.values()).count(most) if named.get(right, 0) == most > 0 else 0.0

@@ -1,4 +1,4 @@
-"""Position bias of choices: recall by position, flip rate, position-free accuracy.
+"""Position bias of choices: recall by position and its spread.
 
 Recall at a position is the share of correct answers when the correct option is at this position. Its spread is RStd of
 Zheng et al., "Large Language Models Are Not Robust Multiple Choice Selectors" (ICLR 2024,
@@ -13,15 +13,9 @@ cluster, such as the passes of a question or questions about one image, spread r
 at the same position, and less if they are at different positions. The variance by chance is therefore multiplied by a
 factor: the variance estimated from sums over clusters, divided by the variance estimated from single rows. With few
 clusters, the factor is at least 1.
-
-Position-free accuracy follows the paper's permutation-based debiasing, which averages the model's prediction for each
-option's content over the orders and takes the highest. For replies in text form, each pass has one vote, and the
-content with the most votes wins. If m contents have equally many votes, a correct one among them counts 1/m, the
-average result of a random draw.
 """
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from string import ascii_uppercase
 from typing import Any
@@ -29,13 +23,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eyechart.metrics.scoring.inputs import check_lengths
 from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS
 from eyechart.metrics.scoring.statistics.shares import Clusters
 
 
 def position_bias(
-    correct: ArrayLike, references: Sequence[str], n_options: Sequence[int], clusters: Clusters | None = None
+    correct: ArrayLike, references: Sequence[str], n_options: Sequence[int], clusters: Clusters
 ) -> dict[str, Any]:
     """Recall by position and its spread, as the key `position_bias` of scores.
 
@@ -43,7 +36,7 @@ def position_bias(
         correct: Whether each row is correct, shape (n,).
         references: Letters of the correct options, which are also their positions.
         n_options: Number of options of each row.
-        clusters: Which rows belong together; None if they are independent.
+        clusters: Which rows belong together.
 
     Returns:
         A dict with the key `position_bias`. It has `recall`, for each letter the share of correct answers when the
@@ -54,19 +47,14 @@ def position_bias(
         means over these numbers, weighted by their rows. The dict is empty without rows, or if all rows with the same
         number of options have their correct options at one position.
 
-    Raises:
-        InputError: The lengths differ.
-
     Examples:
-        >>> found = position_bias([True, True, False, False], ["A", "A", "B", "B"], [2] * 4)["position_bias"]
+        >>> rows = Clusters.of(None, 4)
+        >>> found = position_bias([True, True, False, False], ["A", "A", "B", "B"], [2] * 4, rows)["position_bias"]
         >>> found["recall"], found["spread"], round(found["spread_by_chance"], 3)
         ({'A': 1.0, 'B': 0.0}, 0.5, 0.25)
     """
     flags, sizes = np.asarray(correct, dtype=np.float64), np.asarray(n_options)
     places = np.array([ascii_uppercase.index(letter) for letter in references], dtype=np.int64)
-    if len(flags) or len(places):
-        check_lengths(correct=flags, references=references, n_options=n_options)
-    clusters = clusters or Clusters.of(None, len(flags))
     alike = [np.flatnonzero(sizes == size) for size in np.unique(sizes)]
     parts = [_spread(flags[rows], places[rows], clusters.select(rows)) for rows in alike]
     known = [part for part in parts if part is not None]
@@ -82,51 +70,10 @@ def position_bias(
     return {"position_bias": found}
 
 
-def answers_over_passes(
-    letters: Sequence[str | None],
-    references: Sequence[str],
-    choices: Sequence[Sequence[str]],
-    of_row: NDArray[np.int64],
-) -> dict[str, NDArray[np.float64]]:
-    """Flip rate and position-free accuracy of each question, from its passes.
-
-    Args:
-        letters: The letter chosen in each pass, shape (n,); None if a reply names no option. For flips, None counts as
-            a separate answer; for the majority, it is not a vote.
-        references: Letters of the correct options, as shown.
-        choices: Option texts of each pass, as shown.
-        of_row: Number of each pass's question, counted from 0, shape (n,).
-
-    Returns:
-        One number for each question: `flip_rate`, 1 if its answers differ between passes, else 0; and
-        `position_free_accuracy`, 1 if the majority is correct, 1/m if the correct content is among m contents that were
-        chosen equally often, else 0.
-
-    Examples:
-        >>> shown = [["x", "y"], ["y", "x"]]
-        >>> found = answers_over_passes(["A", "A"], ["A", "B"], shown, np.array([0, 0]))
-        >>> {name: values.tolist() for name, values in found.items()}
-        {'flip_rate': [1.0], 'position_free_accuracy': [0.5]}
-    """
-    n_questions = int(of_row.max()) + 1
-    votes: list[Counter[str | None]] = [Counter() for _ in range(n_questions)]
-    right = [""] * n_questions
-    for question, letter, reference, options in zip(of_row.tolist(), letters, references, choices, strict=True):
-        votes[question][None if letter is None else options[ascii_uppercase.index(letter)]] += 1
-        right[question] = options[ascii_uppercase.index(reference)]
-    return {
-        "flip_rate": np.array([float(len(found) > 1) for found in votes]),
-        "position_free_accuracy": np.array([_by_majority(found, own) for found, own in zip(votes, right, strict=True)]),
-    }
-
-
 def _spread(
     flags: NDArray[np.float64], places: NDArray[np.int64], clusters: Clusters
 ) -> tuple[int, float, float] | None:
-    """Number of rows, spread of recall, and the root mean square of the spread by chance.
-
-    None if only one position occurs.
-    """
+    """Number of rows, spread of recall, and the root mean square of the spread by chance; None for one position."""
     occurring, columns, counts = np.unique(places, return_inverse=True, return_counts=True)
     k = len(occurring)
     if k < 2:
@@ -155,9 +102,3 @@ def _cluster_effect(parts: NDArray[np.float64], columns: NDArray[np.int64], clus
     np.add.at(sums, (np.unique(clusters.numbers, return_inverse=True)[1], columns), parts)
     effect = float(sums.var(axis=1).sum()) / independent
     return effect if n_clusters >= FEW_UNITS else max(effect, 1.0)
-
-
-def _by_majority(votes: Counter[str | None], right: str) -> float:
-    named = {content: count for content, count in votes.items() if content is not None}
-    most = max(named.values(), default=0)
-    return 1 / list(named.values()).count(most) if named.get(right, 0) == most > 0 else 0.0

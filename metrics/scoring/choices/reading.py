@@ -12,31 +12,22 @@ judge's most frequent letter or X counts; a tie is no verdict. The random choice
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, count
+from functools import cached_property
 from string import ascii_uppercase
 from typing import Any
 
-import numpy as np
-
-from eyechart.metrics.scoring.choices.options import check_options, right_text
+from eyechart.metrics.scoring.choices.options import MOST_OPTIONS, right_text
 from eyechart.metrics.scoring.choices.replies import EXTRACTIONS, UNREAD, Extraction, read_reply
 from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.inputs import check_count, check_lengths, check_letter, check_member
+from eyechart.metrics.scoring.inputs import check_count, check_groups, check_lengths, check_member
 from eyechart.metrics.scoring.items import Items
 from eyechart.metrics.scoring.judging.prompts import render, template_version
-from eyechart.metrics.scoring.judging.replies import (
-    NO_OPTION,
-    Judge,
-    ask_all,
-    judge_name,
-    majority,
-    parse_letter,
-    parse_score,
-)
+from eyechart.metrics.scoring.judging.replies import NO_OPTION, Judge, ask_all, majority, parse_letter, parse_score
 from eyechart.metrics.scoring.reasoning import split_reasoning
 from eyechart.metrics.scoring.statistics.bootstrap import check_seed
+from eyechart.metrics.scoring.statistics.shares import Clusters
 
 STEPS = ("exact", "declared", "judge", "random")
 """The steps that can decide a row. The step of an undecided row is one of `UNREAD`."""
@@ -44,35 +35,94 @@ TEMPLATES = ("mmbench_choice", "q_bench_vote")
 FALLBACKS = ("wrong", "random")
 JUDGE_READS = ("unmatched", "all")
 
-_LETTERS_OF = {n: frozenset(ascii_uppercase[:n]) for n in range(len(ascii_uppercase) + 1)}
+
+@dataclass(frozen=True)
+class Replies:
+    """Replies to multiple-choice questions as columns, one value per row; checked once, when the record is made.
+
+    Raises:
+        InputError: The columns differ in length or have no rows, a row has too many options, or a reference names no
+            option of its row; the message names the argument and the first invalid row.
+    """
+
+    predictions: Sequence[str] | None
+    """Raw replies; "" for a failed or empty response, which is not sent to the judge. None if they are read already."""
+    references: Sequence[str]
+    """Letters of the correct options; "AC" if A and C are both accepted."""
+    choices: Sequence[Sequence[str]]
+    """Option texts in the order shown."""
+    finish_reasons: Sequence[str | None] | None = None
+    """How each reply ended, one of `reasoning.FINISH_REASONS`; None if that is not known."""
+    questions: Sequence[str] | None = None
+    """Needed with a judge."""
+    question_ids: Sequence[Any] | None = None
+    """Which question each row asks; by default, each its own. A random choice depends on it."""
+    rotations: Sequence[int] | None = None
+    """Number of each row's pass over its question, from 0. A random choice depends on it."""
+    pass_counts: Sequence[int] | None = None
+    """Total number of passes of each row's question."""
+    groups: Mapping[str, Sequence[Any]] | None = None
+    """Group name to one value per row."""
+    clusters: Sequence[str | float | None] | None = None
+    """Cluster of each row, such as its image; by default, rows are independent."""
+
+    def __post_init__(self) -> None:
+        """Check the columns."""
+        columns = {name: column for name, column in vars(self).items() if column is not None and name != "groups"}
+        object.__setattr__(self, "groups", check_groups(self.groups, check_lengths(**columns)))
+        for row, question in enumerate(self.questions or ()):
+            if not isinstance(question, str):
+                raise InputError(f"questions[{row}] is {question!r}; it must be a string")
+        check_letters("references", self.references, self.sizes)
+        # Bad names are found before a judge is asked.
+        _ = self.together
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """Number of options of each row."""
+        return list(map(len, self.choices))
+
+    @cached_property
+    def together(self) -> Clusters:
+        """Which rows belong together."""
+        return Clusters.of(self.clusters, len(self.references))
+
+
+def check_letters(argument: str, values: Sequence[str], sizes: Sequence[int]) -> None:
+    """Check that each value consists of one or several letters of the options of its row."""
+    good = {(value, size) for value, size in set(zip(values, sizes, strict=True)) if _are_letters(value, size)}
+    for row, (value, size) in enumerate(zip(values, sizes, strict=True)):
+        if (value, size) in good:
+            continue
+        if size > MOST_OPTIONS:
+            raise InputError(f"choices[{row}] contains {size} options; at most {MOST_OPTIONS} are allowed")
+        allowed = f"A to {ascii_uppercase[size - 1]}" if size else "none, because the row has no options"
+        raise InputError(f"{argument}[{row}] is {value!r}; allowed: {allowed}")
+
+
+def _are_letters(value: str, size: int) -> bool:
+    return size <= MOST_OPTIONS and len(value) == len(set(value)) > 0 and set(value) <= set(ascii_uppercase[:size])
 
 
 @dataclass(frozen=True)
 class ExtractionSettings:
-    """How replies become choices.
-
-    Attributes:
-        judge: The judge's name, or None without a judge.
-        judge_template: "mmbench_choice" (the judge names a letter) or "q_bench_vote" (it votes correct or incorrect).
-        judge_reads: Which replies the judge reads: "unmatched", those in which neither exact matching nor a declaration
-            gives a choice, or "all", as in Q-Bench, Appendix A.2.1. With "all", the judge decides every row for which
-            it gives a verdict; the other rows are read as without a judge.
-        rounds: Number of judge replies per row.
-        fallback: What an undecided row counts as: "wrong", or "random", a random choice among the options and X.
-        seed: Seed of the random choice.
-        extraction: The step after exact matching: "declared", reading declared answers, or "strict", none.
-
-    Raises:
-        InputError: A setting is not allowed.
-    """
+    """How replies become choices."""
 
     judge: str | None = None
+    """The judge's name, or None without a judge."""
     judge_template: str = "mmbench_choice"
+    """"mmbench_choice" (the judge names a letter) or "q_bench_vote" (it votes correct or incorrect)."""
     judge_reads: str = "unmatched"
+    """"unmatched" (replies in which neither exact matching nor a declaration gives a choice) or "all" (Q-Bench, A.2.1):
+    the judge then decides every row for which it gives a verdict, and the others are read as without a judge."""
     rounds: int = 5
+    """Number of judge replies per row."""
     fallback: str = "wrong"
+    """What an undecided row counts as: "wrong", or "random", a random choice among the options and X."""
     seed: int = 0
+    """Seed of the random choice."""
     extraction: Extraction = "declared"
+    """The step after exact matching: "declared", reading declared answers, or "strict", none."""
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -83,12 +133,17 @@ class ExtractionSettings:
         check_count("rounds", self.rounds)
         check_seed(self.seed)
 
+    @property
+    def are_votes(self) -> bool:
+        """Whether the judge votes correct or incorrect."""
+        return self.judge_template == "q_bench_vote"
+
     def is_unreadable(self, choice: str | None, step: str | None) -> bool:
         """Whether a reply names no option, according to the rules, a judge (X) or the random choice.
 
         If a judge votes that a reply is incorrect, the reply counts as an answer, although no letter is known.
         """
-        return choice is None and not (step == "judge" and self.judge_template == "q_bench_vote")
+        return choice is None and not (step == "judge" and self.are_votes)
 
     def applying(self, failed_rounds: Iterable[int | None], steps: Iterable[str | None]) -> dict[str, Any]:
         """The settings that a result depends on, and how often the judge was asked and decided nothing.
@@ -123,33 +178,8 @@ class ExtractionSettings:
         return settings
 
 
-def read_choices(
-    predictions: Sequence[str],
-    references: Sequence[str],
-    choices: Sequence[Sequence[str]],
-    settings: ExtractionSettings | None = None,
-    *,
-    questions: Sequence[str] | None = None,
-    judge: Judge | None = None,
-    ids: Sequence[object] | None = None,
-    rotations: Sequence[int] | None = None,
-    finish_reasons: Sequence[str | None] | None = None,
-    several: bool = False,
-) -> Items:
-    """Read n replies.
-
-    Args:
-        predictions: Raw replies; "" for a failed or empty response, which is not sent to the judge.
-        references: Letters of the correct options.
-        choices: Option texts of each row.
-        settings: How replies become choices.
-        questions: The question of each row; required with a judge.
-        judge: `judge(messages, n)`, which returns n replies; its name must be in the settings.
-        ids: Identifier of each row, on which its random choice depends (with `seed` and rotation); by default, the row
-            number.
-        rotations: Rotation of each row, on which its random choice depends; by default, 0.
-        finish_reasons: How each reply ended, one of `reasoning.FINISH_REASONS`; None if that is not known.
-        several: Whether a reference may be several letters, such as "AC", each of which is accepted.
+def read_choices(replies: Replies, settings: ExtractionSettings | None = None, judge: Judge | None = None) -> Items:
+    """Read replies; with a judge, whose name the settings hold, also by asking it.
 
     Returns:
         `choice`: the letter of the chosen option; None if there is no choice, if the judge named X, or if it voted that
@@ -157,110 +187,88 @@ def read_choices(
         one of `UNREAD`. `correct`. `judge_failed_rounds`: number of rounds without a usable judge reply; None if the
         judge was not asked.
 
-    Raises:
-        InputError: An argument is invalid; the message names it and the first invalid row.
-
     Examples:
-        >>> read_choices(["B", "dunno"], ["B", "A"], [["Yes", "No"]] * 2)["choice"]
+        >>> read_choices(Replies(["B", "dunno"], ["B", "A"], [["Yes", "No"]] * 2))["choice"]
         ['B', None]
     """
     settings = settings or ExtractionSettings()
-    check_replies(predictions, references, choices, several)
-    _check_judge(predictions, settings, questions, judge)
-    letters: list[str | None] = [None] * len(predictions)
-    steps = [""] * len(predictions)
-    ended = [None] * len(predictions) if finish_reasons is None else finish_reasons
-    check_lengths(predictions=predictions, finish_reasons=ended)
-    for row in _visiting_order(len(predictions), ids):
-        named, steps[row] = read_reply(predictions[row], choices[row], settings.extraction, ended[row])
+    texts, references, choices = replies.predictions or (), replies.references, replies.choices
+    ends = [None] * len(texts) if replies.finish_reasons is None else replies.finish_reasons
+    letters: list[str | None] = []
+    steps: list[str] = []
+    for text, options, reference, end in zip(texts, choices, references, ends, strict=True):
+        named, step = read_reply(text, options, settings.extraction, end)
         # A repeated text is correct if one of its places is.
-        accepted = [letter for letter in named if letter in references[row]]
-        letters[row] = "".join([*accepted, *named])[:1] or None
+        accepted = [letter for letter in named if letter in reference]
+        letters.append("".join([*accepted, *named])[:1] or None)
+        steps.append(step)
     correct = [
         letter is not None and letter in reference for letter, reference in zip(letters, references, strict=True)
     ]
-    verdicts: dict[int, _Judged] = {}
-    if judge is not None and questions is not None:
-        answers = [split_reasoning(text).answer for text in predictions]
+    failed: list[int | None] = [None] * len(texts)
+    if judge is not None:
         asked = [settings.judge_reads == "all" or letter is None for letter in letters]
-        rows = [row for row, text in enumerate(answers) if asked[row] and text.strip()]
-        verdicts = _judged(rows, answers, references, choices, questions, judge, settings)
-    for row in range(len(predictions)):
-        verdict = verdicts[row].verdict if row in verdicts else None
-        if verdict is not None:
-            letters[row], correct[row], steps[row] = *verdict, "judge"
-        elif letters[row] is None and settings.fallback == "random":
-            source = row if ids is None else ids[row]
-            rotation = 0 if rotations is None else rotations[row]
-            letters[row] = random_choice(len(choices[row]), settings.seed, source, rotation)
-            correct[row], steps[row] = (letters[row] or "X") in references[row], "random"
-    failed = [verdicts[row].failed_rounds if row in verdicts else None for row in range(len(predictions))]
+        for row, (verdict, lost) in _judged(asked, replies, settings, judge):
+            failed[row] = lost
+            if verdict is not None:
+                (letters[row], correct[row]), steps[row] = verdict, "judge"
+    if settings.fallback == "random":
+        for row, step in enumerate(steps):
+            if step in UNREAD:
+                source = row if replies.question_ids is None else replies.question_ids[row]
+                rotation = 0 if replies.rotations is None else replies.rotations[row]
+                letters[row] = random_choice(len(choices[row]), settings.seed, source, rotation)
+                correct[row], steps[row] = (letters[row] or "X") in references[row], "random"
     return {"choice": letters, "step": steps, "correct": correct, "judge_failed_rounds": failed}
 
 
-def _visiting_order(n: int, ids: Sequence[object] | None) -> Iterable[int]:
-    """Row numbers, grouped by id: rows of one id share their options, which extraction caches."""
-    if ids is None:
-        return range(n)
-    numbers = dict(zip(dict.fromkeys(ids), count(), strict=False))
-    return np.argsort([numbers[question] for question in ids], kind="stable").tolist()
-
-
-@dataclass(frozen=True)
-class _Judged:
-    """The judge's result for a row.
-
-    Attributes:
-        verdict: The judge's letter (None for X, or for a vote that the reply is incorrect) and whether the row is
-            correct. None without a verdict.
-        failed_rounds: Number of rounds without a usable reply.
-    """
-
-    verdict: tuple[str | None, bool] | None
-    failed_rounds: int
+Verdict = tuple[str | None, bool] | None
+"""A judge's letter (None for X, or for a vote that the reply is incorrect), and whether the row is correct; None for a
+tie, and without a usable reply."""
 
 
 def _judged(
-    rows: Sequence[int],
-    predictions: Sequence[str],
-    references: Sequence[str],
-    choices: Sequence[Sequence[str]],
-    questions: Sequence[str],
-    judge: Judge,
-    settings: ExtractionSettings,
-) -> dict[int, _Judged]:
-    """The judge's results, by row number."""
-    conversations = []
-    for row in rows:
-        options = choices[row]
+    asked: Sequence[bool], replies: Replies, settings: ExtractionSettings, judge: Judge
+) -> Iterable[tuple[int, tuple[Verdict, int]]]:
+    """The verdict and the number of failed rounds of each row that has a text and is asked about."""
+    questions = replies.questions
+    if questions is None:
+        raise InputError("questions is missing; the judge needs the question of each row")
+    conversations = {}
+    for row, text in enumerate(replies.predictions or ()):
+        answer = split_reasoning(text).answer
+        if not asked[row] or not answer.strip():
+            continue
+        options = replies.choices[row]
         listed = " ".join(f"{letter}. {option}" for letter, option in zip(ascii_uppercase, options, strict=False))
         fields = {
             "question": questions[row].rstrip(" ?"),
-            "options": listed if settings.judge_template == "mmbench_choice" else repr(list(options)),
-            "answer": predictions[row],
-            "correct": right_text(references[row], options),
+            "options": repr(list(options)) if settings.are_votes else listed,
+            "answer": answer,
+            "correct": right_text(replies.references[row], options),
         }
-        conversations.append(render(settings.judge_template, fields))
-    read = _read_votes if settings.judge_template == "q_bench_vote" else _read_letters
-    replies = ask_all(judge, conversations, settings.rounds)
-    return {row: read(given, references[row], len(choices[row])) for row, given in zip(rows, replies, strict=True)}
+        conversations[row] = render(settings.judge_template, fields)
+    read = _read_votes if settings.are_votes else _read_letters
+    given = ask_all(judge, list(conversations.values()), settings.rounds)
+    for row, rounds in zip(conversations, given, strict=True):
+        yield row, read(rounds, replies.references[row], replies.sizes[row])
 
 
-def _read_votes(replies: Sequence[str | None], reference: str, n_options: int) -> _Judged:
+def _read_votes(rounds: Sequence[str | None], reference: str, n_options: int) -> tuple[Verdict, int]:
     """The majority vote on correct or incorrect; the letter is known only if the reply is correct."""
-    scores = [parse_score(reply) for reply in replies]
+    scores = [parse_score(reply) for reply in rounds]
     vote = majority(scores)
     letter = reference if vote and len(reference) == 1 else None
-    return _Judged(None if vote is None else (letter, bool(vote)), scores.count(None))
+    return None if vote is None else (letter, bool(vote)), scores.count(None)
 
 
-def _read_letters(replies: Sequence[str | None], reference: str, n_options: int) -> _Judged:
+def _read_letters(rounds: Sequence[str | None], reference: str, n_options: int) -> tuple[Verdict, int]:
     """The majority vote on the letter, or on X for none."""
-    named = [parse_letter(reply, n_options) for reply in replies]
+    named = [parse_letter(reply, n_options) for reply in rounds]
     letter, failed = majority(named), named.count(None)
     if letter == NO_OPTION:
-        return _Judged((None, False), failed)
-    return _Judged(None if letter is None else (str(letter), str(letter) in reference), failed)
+        return (None, False), failed
+    return None if letter is None else (str(letter), str(letter) in reference), failed
 
 
 def random_choice(n_options: int, seed: int, question_id: object, rotation: int = 0) -> str | None:
@@ -290,60 +298,3 @@ def extraction_shares(steps: Sequence[str]) -> dict[str, float]:
     counts = Counter(steps)
     counts["unmatched"] = sum(counts[reason] for reason in UNREAD)
     return {name: counts[name] / len(steps) if steps else float("nan") for name in (*STEPS, "unmatched", *UNREAD)}
-
-
-def check_replies(
-    predictions: Sequence[str], references: Sequence[str], choices: Sequence[Sequence[str]], several: bool = False
-) -> None:
-    """Check the arguments of `read_choices`.
-
-    Raises:
-        InputError: An argument is invalid; the message names it and the first invalid row.
-    """
-    check_lengths(predictions=predictions, references=references, choices=choices)
-    if not _plainly_sound(predictions, references, choices):
-        for row, (text, options, reference) in enumerate(zip(predictions, choices, references, strict=True)):
-            letters = list(reference) if several and isinstance(reference, str) else []
-            for letter in letters or [reference]:
-                _check_row(row, text, options, letter)
-
-
-def _check_judge(
-    predictions: Sequence[str], settings: ExtractionSettings, questions: Sequence[str] | None, judge: Judge | None
-) -> None:
-    if judge is None:
-        if settings.judge is not None:
-            raise InputError(
-                f"judge is None, but the settings name the judge {settings.judge!r}; pass that judge, or set judge=None"
-            )
-        return
-    if settings.judge != judge_name(judge):
-        raise InputError(f"judge is {judge_name(judge)!r}, but the settings name {settings.judge!r}; use the same one")
-    if questions is None:
-        raise InputError("questions is missing; the judge needs the question of each row")
-    check_lengths(predictions=predictions, questions=questions)
-    for row, question in enumerate(questions):
-        if not isinstance(question, str):
-            raise InputError(f'questions[{row}] is {question!r}; it must be a string (use "" for an empty text)')
-
-
-def _plainly_sound(
-    predictions: Sequence[object], references: Sequence[object], choices: Sequence[Sequence[object]]
-) -> bool:
-    """A quick test of all rows at once, which almost every run passes; if not, `_check_row` finds the error."""
-    return (
-        {str}.issuperset(map(type, chain(predictions, references)))
-        and {list}.issuperset(map(type, choices))
-        and {str}.issuperset(map(type, chain.from_iterable(choices)))
-        and all(letter in _LETTERS_OF.get(n, ()) for letter, n in set(zip(references, map(len, choices), strict=True)))
-    )
-
-
-def _check_row(row: int, text: object, options: Sequence[str], reference: object) -> None:
-    if not isinstance(text, str):
-        raise InputError(f'predictions[{row}] is {text!r}; it must be a string (use "" for an empty text)')
-    listed = isinstance(options, Sequence) and not isinstance(options, str)
-    if not listed or not all(isinstance(option, str) for option in options):
-        raise InputError(f"choices[{row}] is {options!r}; it must be a list of strings")
-    check_options(options, row)
-    check_letter("references", row, reference, len(options))

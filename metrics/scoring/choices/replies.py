@@ -22,9 +22,10 @@ from string import ascii_uppercase
 from typing import Literal
 
 from eyechart.metrics.scoring.choices.claims import Claim, Claims, Rank
-from eyechart.metrics.scoring.choices.options import check_options, moved_letter
+from eyechart.metrics.scoring.choices.options import MOST_OPTIONS, moved_letter
 from eyechart.metrics.scoring.choices.text import ends, normalise, strip_markdown
 from eyechart.metrics.scoring.choices.values import Values
+from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.reasoning import (
     CONTENT_FILTER,
     LENGTH,
@@ -70,7 +71,8 @@ def extract_choice(text: str, options: Sequence[str]) -> str | None:
         >>> extract_choice("A. Blurry", ["Sharp", "Blurry"]) is None
         True
     """
-    check_options(options)
+    if len(options) > MOST_OPTIONS:
+        raise InputError(f"options contains {len(options)} texts; at most {MOST_OPTIONS} are allowed")
     return read_reply(text, options, "strict")[0][:1] or None
 
 
@@ -84,7 +86,7 @@ def read_reply(
 
     Args:
         text: The model's reply, any string.
-        options: Option texts, checked by `check_options`.
+        options: Option texts, at most 26.
         extraction: "declared" also reads declared answers; "strict" uses exact matching only, as in the papers.
         finish_reason: How the reply ended, one of `reasoning.FINISH_REASONS`; None if that is not known.
 

@@ -1,14 +1,17 @@
+import itertools
 import json
 import math
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eyechart.metrics.scoring.choices.circular import circular_outcomes, circular_scores, read_circular
-from eyechart.metrics.scoring.choices.circular_passes import find_questions
+import eyechart.metrics
+from eyechart.metrics.scoring.choices.circular import add_circular, circular_scores, find_questions, read_circular
+from eyechart.metrics.scoring.choices.reading import Replies, random_choice
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
 from eyechart.metrics.scoring.statistics.intervals import wilson_interval
 from eyechart.metrics.scoring.statistics.shares import Clusters, share_interval
@@ -18,14 +21,29 @@ Pass = tuple[str, int, bool]
 OPTIONS = {"p": ["x", "y"], "q": ["x", "y", "z"], "r": ["u", "v", "w", "t"], "s": ["only"]}
 
 
+XYZ = ["x", "y", "z"]
+ROWS: dict[str, list] = {
+    "predictions": ["A", "The answer is B.", "Cat", "A. Dog"],
+    "references": ["A", "B", "A", "B"],
+    "choices": [["Red", "Blue"], ["Blue", "Red"], ["Cat", "Dog"], ["Dog", "Cat"]],
+    "question_ids": ["q1", "q1", "q2", "q2"],
+    "rotations": [0, 1, 0, 1],
+}
+
+
+def _asked(question_ids: list, rotations: list[int], choices: list[list[str]], **columns: Any) -> Replies:
+    references = columns.pop("references", ["A"] * len(choices))
+    return Replies(None, references, choices, question_ids=question_ids, rotations=rotations, **columns)
+
+
 def _scores(passes: list[Pass], missing: str = "error", groups: dict[str, list[str]] | None = None) -> dict:
     """Scores of passes whose correct option is the unrotated first one; a wrong reply says nothing."""
     choices = [OPTIONS[question][place:] + OPTIONS[question][:place] for question, place, _ in passes]
     references = ["ABCD"[-place % len(shown)] for (_, place, _), shown in zip(passes, choices, strict=True)]
     predictions = [reference if right else "" for (_, _, right), reference in zip(passes, references, strict=True)]
-    questions = find_questions([row[0] for row in passes], [row[1] for row in passes], choices)
-    items = read_circular(predictions, references, choices, questions, missing)
-    return circular_scores(items, questions, references, choices, groups, missing)
+    ids, rotations = [row[0] for row in passes], [row[1] for row in passes]
+    replies = Replies(predictions, references, choices, question_ids=ids, rotations=rotations, groups=groups)
+    return circular_scores(read_circular(replies, missing), replies, missing)
 
 
 def _brute_force(passes: list[Pass]) -> dict[str, float | int]:
@@ -76,7 +94,7 @@ def test_random_guess_of_answers_drawn_at_random() -> None:
     sizes = [2, 3] * 20_000
     hits = np.mean([not rng.integers(0, size, size).any() for size in sizes])
     choices = [["x", "y", "z"][:size] for size in sizes]
-    questions = find_questions(list(range(len(sizes))), [0] * len(sizes), choices)
+    questions = find_questions(_asked(list(range(len(sizes))), [0] * len(sizes), choices))
     assert hits == pytest.approx(np.mean(questions.chance), abs=0.006)
 
 
@@ -86,10 +104,10 @@ def test_official_passes_need_not_be_rotations_nor_as_many_as_options() -> None:
     choices = [options, ["y", "w", "x", options[3]], ["x", "y", "w", options[3]], ["u", "v"]]
     references = ["A", "B", "C", "B"]
     for counts, n_passes in ((None, [3, 2]), ([3, 3, 3, 1], [3, 1])):
-        questions = find_questions(["34", "34", "34", "8"], [0, 1, 2, 0], choices, counts)
-        assert questions.n_passes.tolist() == n_passes
-        items = read_circular(["A", "B", "C", "A"], references, choices, questions)
-        scores = circular_scores(items, questions, references, choices)
+        asked = {"question_ids": ["34", "34", "34", "8"], "rotations": [0, 1, 2, 0], "pass_counts": counts}
+        replies = Replies(["A", "B", "C", "A"], references, choices, **asked)
+        assert find_questions(replies).n_passes.tolist() == n_passes
+        scores = circular_scores(read_circular(replies), replies)
         assert scores["circular_accuracy"] == 0.5 and scores["n_passes"] == 4
         assert scores["random_guess"] == pytest.approx((4**-3 + 2.0 ** -n_passes[1]) / 2)
         assert scores["distribution_over"] == ("rotation 0" if counts is None else "all passes")
@@ -132,12 +150,6 @@ def test_missing_rotations_are_an_error_where_the_others_are_right() -> None:
     scores = _scores(passes, missing="drop")
     assert scores["circular_accuracy"] == 1.0 and scores["dropped"] == 1
     assert (scores["n_questions"], scores["n_vanilla"], scores["n_passes"]) == (1, 2, 4)
-
-
-def test_unknown_treatment_of_missing_rotations() -> None:
-    questions = find_questions(["p"], [0], [["x", "y"]])
-    with pytest.raises(InputError, match=r"missing is 'dropp'; allowed: 'error', 'drop'\. Did you mean 'drop'"):
-        circular_outcomes(np.array([True]), questions, missing="dropp")
 
 
 def test_nothing_left_is_nan_and_warns() -> None:
@@ -202,14 +214,107 @@ def test_the_passes_of_a_question_are_one_item_and_its_image_a_cluster() -> None
     references = ["A", "B"] * n
     right = [question // 2 % 3 > 0 for question in ids]
     predictions = [reference if fine else "" for reference, fine in zip(references, right, strict=True)]
-    questions = find_questions(ids, rotations, choices)
-    items = read_circular(predictions, references, choices, questions, "error")
     images = [f"{question // 2}.jpg" for question in ids]
-    found = circular_scores(items, questions, references, choices, clusters=images)
+    given = Replies(predictions, references, choices, question_ids=ids, rotations=rotations, clusters=images)
+    found = circular_scores(read_circular(given), given)
     expected = share_interval([question // 2 % 3 > 0 for question in range(n)], Clusters(np.arange(n) // 2))
     for name in ("circular_accuracy", "vanilla_accuracy"):
         assert found[f"{name}_ci95"] == [expected.low, expected.high]
         assert found["intervals"][name] == {"kind": expected.kind, "units": 45}
-    alone = circular_scores(items, questions, references, choices)
+    given = Replies(predictions, references, choices, question_ids=ids, rotations=rotations)
+    alone = circular_scores(read_circular(given), given)
     assert alone["intervals"]["circular_accuracy"] == {"kind": "wilson", "units": n}
     assert alone["circular_accuracy_ci95"] == list(wilson_interval(60, n))
+
+
+def test_questions() -> None:
+    """Passes are no rotations of one another, of other texts, and of another number of options."""
+    choices = [XYZ, ["x", "y"], ["u", "u", "v"], ["Yes", "No"]]
+    found = find_questions(_asked([7, "7", 7, "8"], [0, 1, 2, 0], choices, pass_counts=[3, 3, 3, 2]))
+    assert found.ids == ["7", "8"] and found.first_rows.tolist() == [0, 3]
+    assert found.of_row.tolist() == [0, 0, 0, 1] and found.n_passes.tolist() == [3, 2]
+    assert found.chance.tolist() == [1 / (3 * 2 * 3), 1 / 4]
+
+
+@pytest.mark.parametrize(
+    ("choices", "n_passes"),
+    [
+        ([["x", "y", "z"]], 3),
+        ([["x", "y", "z"], ["z", "x", "y"]], 3),
+        ([["x", "y", "z"], ["y", "x", "z"]], 2),
+        ([["x", "y", "z"], ["y", "x", "z"], ["x", "y", "z"]], 3),
+        ([["x", "y", "y"], ["y", "x", "y"], ["y", "y", "x"]], 3),
+        ([["x", "x"], ["x", "x"]], 2),
+        # MMBench 1211 with two of its three passes, and 855 with two of its four.
+        ([["left", "crash", "left", "both"], ["left", "left", "crash", "both"]], 3),
+        ([["officer", "athlete", "fireman", "athlete"], ["fireman", "athlete", "officer", "athlete"]], 4),
+        ([["only"]], 1),
+    ],
+)
+def test_a_question_has_as_many_passes_as_options_that_move(choices: list[list[str]], n_passes: int) -> None:
+    found = find_questions(_asked(["q"] * len(choices), list(range(len(choices))), choices))
+    assert found.n_passes.tolist() == [n_passes]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rotations": [0, 1, 1, 0]}, r"question_ids\[2\] is 'p' with rotation 1, as in row 1; each pass may be given"),
+        ({"question_ids": ["p", "p", "p", "p"]}, r"question_ids\[3\] is 'p' with rotation 0, as in row 0"),
+        ({"rotations": [0, 1, -1, 0]}, r"rotations\[2\] is -1; it must be a whole number of at least 0"),
+        ({"rotations": [0, 1, 2]}, "rotations has 3 rows and references has 4; row 3 is the first without a partner"),
+        ({"question_ids": ["p", "p", None, "q"]}, r"question_ids\[2\] is None; it must be a string or a whole number"),
+        ({"references": ["A", "A", "AB", "A"]}, r"references\[2\] is 'AB'; a question with passes has one correct"),
+        ({"pass_counts": [3, 3, 3]}, "pass_counts has 3 rows and references has 4"),
+        ({"pass_counts": [3, 3, 3, 0]}, r"pass_counts\[3\] is 0; it must be a whole number of at least 1"),
+        ({"pass_counts": [3, 3, 4, 1]}, r"pass_counts\[2\] is 4, but row 0 of the same question 'p' has 3"),
+        ({"pass_counts": [2, 2, 2, 1]}, r"pass_counts\[0\] is 2, but 3 passes of its question are given"),
+        (
+            {"groups": {"kind": ["a", "a", "b", "b"]}},
+            r"groups\['kind'\]\[2\] is 'b', but row 0 of the same question 'p'",
+        ),
+    ],
+)
+def test_no_passes(changes: dict[str, Any], message: str) -> None:
+    rows: dict[str, Any] = {"question_ids": ["p", "p", "p", "q"], "rotations": [0, 1, 2, 0]}
+    rows["choices"] = [XYZ, ["y", "z", "x"], ["z", "x", "y"], ["Yes", "No"]]
+    with pytest.raises(InputError, match=message):
+        find_questions(_asked(**rows | changes))
+
+
+def test_unknown_treatment_of_missing_rotations() -> None:
+    with pytest.raises(InputError, match=r"missing is 'dropp'; allowed: 'error', 'drop'\. Did you mean 'drop'"):
+        add_circular({"correct": [True]}, _asked(["p"], [0], [["x", "y"]]), "dropp")
+
+
+@pytest.fixture
+def metric():
+    return eyechart.metrics.load("circular_eval")
+
+
+def test_rows_may_stand_in_any_order(metric) -> None:
+    expected = metric.compute(**ROWS)
+    for order in itertools.permutations(range(4)):
+        assert metric.compute(**{name: [column[row] for row in order] for name, column in ROWS.items()}) == expected
+    assert metric.compute(**ROWS | {"question_ids": [1, 1, 2, 2]}) == expected
+
+
+@pytest.mark.parametrize("changes", [{"rotations": [0, 1, 0, 0]}, {"clusters": [[]] * 4}, {"missing": "never"}])
+def test_no_judge_is_asked_about_malformed_rows(metric, changes: dict[str, Any]) -> None:
+    def judge(messages, n: int) -> list[str]:
+        raise AssertionError("asked")
+
+    rows = ROWS | {"predictions": ["Hard to tell"] * 4}
+    with pytest.raises(InputError):
+        metric.compute(**rows | changes, questions=["?"] * 4, judge=judge)
+
+
+def test_random_fallback_is_drawn_from_seed_question_and_rotation(metric) -> None:
+    rows = ROWS | {"predictions": ["Hard to tell"] * 4}
+    for seed in range(8):
+        passes = zip(ROWS["question_ids"], ROWS["rotations"], ROWS["references"], strict=True)
+        right = [random_choice(2, seed, question, rotation) == answer for question, rotation, answer in passes]
+        scores = metric.compute(**rows, fallback="random", seed=seed)
+        assert scores["circular_accuracy"] == (right[0] * right[1] + right[2] * right[3]) / 2
+        assert scores["vanilla_accuracy"] == (right[0] + right[2]) / 2
+        assert scores["extraction"]["random"] == 1.0 and scores["seed"] == seed

@@ -11,10 +11,8 @@ import pytest
 
 from eyechart.metrics.scoring.choices.accuracy import choice_scores
 from eyechart.metrics.scoring.choices.circular import circular_scores, read_circular
-from eyechart.metrics.scoring.choices.circular_passes import find_questions
-from eyechart.metrics.scoring.choices.positions import answers_over_passes, position_bias
-from eyechart.metrics.scoring.choices.reading import read_choices
-from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.choices.positions import position_bias
+from eyechart.metrics.scoring.choices.reading import Replies, read_choices
 from eyechart.metrics.scoring.statistics.shares import Clusters
 
 Answer = Callable[[int, int, list[str], str], str]
@@ -23,7 +21,8 @@ Answer = Callable[[int, int, list[str], str], str]
 
 def scored_choices(letters: list[str], references: list[str], sizes: list[int]) -> dict[str, Any]:
     choices = [[f"option {place}" for place in range(size)] for size in sizes]
-    return choice_scores(read_choices(letters, references, choices), references, choices)
+    replies = Replies(letters, references, choices)
+    return choice_scores(read_choices(replies), replies)
 
 
 def circular(answer: Answer, sizes: list[int], dropped: int = 0) -> dict[str, Any]:
@@ -39,11 +38,20 @@ def circular(answer: Answer, sizes: list[int], dropped: int = 0) -> dict[str, An
             references.append(ascii_uppercase[rotation])
             replies.append(answer(question, rotation, shown, references[-1]))
     kept = slice(0, len(ids) - dropped)
-    questions = find_questions(
-        ids[kept], rotations[kept], choices[kept], [sizes[number] for number in ids][kept] if dropped else None
+    given = Replies(
+        replies[kept],
+        references[kept],
+        choices[kept],
+        question_ids=ids[kept],
+        rotations=rotations[kept],
+        pass_counts=[sizes[number] for number in ids][kept] if dropped else None,
     )
-    items = read_circular(replies[kept], references[kept], choices[kept], questions, missing="drop")
-    return circular_scores(items, questions, references[kept], choices[kept], missing="drop")
+    return circular_scores(read_circular(given, "drop"), given, "drop")
+
+
+def _bias(right: Any, letters: list[str], size: int, clusters: Any = None) -> dict[str, Any]:
+    own = Clusters(np.arange(len(letters)) if clusters is None else clusters)
+    return position_bias(right, letters, [size] * len(letters), own)["position_bias"]
 
 
 def test_a_model_that_always_answers_a() -> None:
@@ -106,7 +114,7 @@ def test_questions_with_few_options_do_not_spread_recall() -> None:
 def test_the_spread_of_guesses_is_that_of_chance() -> None:
     rng = np.random.default_rng(1)
     references = [ascii_uppercase[place % 4] for place in range(100)]
-    found = [position_bias(rng.random(100) < 0.6, references, [4] * 100)["position_bias"] for _ in range(2000)]
+    found = [_bias(rng.random(100) < 0.6, references, 4) for _ in range(2000)]
     squares, expected = (np.mean([one[name] ** 2 for one in found]) for name in ("spread", "spread_by_chance"))
     assert squares == pytest.approx(expected, rel=0.05)
 
@@ -125,7 +133,7 @@ def test_the_spread_by_chance_of_questions_about_one_image(at: str) -> None:
         }[at]
         right = rng.random(400) < rng.beta(0.6, 0.4, 100)[images]
         letters = [ascii_uppercase[place] for place in places]
-        found.append(position_bias(right, letters, [4] * 400, Clusters(images))["position_bias"])
+        found.append(_bias(right, letters, 4, images))
     squares, expected = (np.mean([one[name] ** 2 for one in found]) for name in ("spread", "spread_by_chance"))
     assert squares == pytest.approx(expected, rel=0.08)
     independent = 0.6 * 0.4 * 3 / 4 / 100
@@ -156,39 +164,34 @@ def test_the_passes_over_a_question_belong_together() -> None:
 
 def test_few_clusters_never_make_the_spread_by_chance_smaller() -> None:
     right, letters = [True, True, False, False] * 4, list("ABAB") * 4
-    alone = position_bias(right, letters, [2] * 16)["position_bias"]
-    pairs = Clusters(np.arange(16) // 2)
-    assert position_bias(right, letters, [2] * 16, pairs)["position_bias"] == alone
-    one = Clusters(np.zeros(16, dtype=np.int64))
-    assert (
-        position_bias(right, letters, [2] * 16, one)["position_bias"]["spread_by_chance"] >= alone["spread_by_chance"]
-    )
+    alone = _bias(right, letters, 2)
+    assert _bias(right, letters, 2, np.arange(16) // 2) == alone
+    one = _bias(right, letters, 2, np.zeros(16, dtype=np.int64))
+    assert one["spread_by_chance"] >= alone["spread_by_chance"]
 
 
 def test_right_options_at_one_position_say_nothing() -> None:
     assert "position_bias" not in scored_choices(["A", "B"], ["A", "A"], [2, 2])
     # One of two options, and one of three: no two positions of the same number of options.
     assert "position_bias" not in scored_choices(["A", "B"], ["A", "B"], [2, 3])
-    assert position_bias([], [], []) == {}
-    with pytest.raises(InputError, match="references"):
-        position_bias([True], [], [2])
+    assert position_bias([], [], [], Clusters.of(None, 0)) == {}
 
 
-def test_unreadable_replies_have_no_vote_and_are_answers_of_their_own() -> None:
-    shown, of_row = [["x", "y"], ["y", "x"]], np.array([0, 0])
-    for letters, expected in (
-        (["A", None], (1.0, 1.0)),
-        ([None, "A"], (1.0, 0.0)),
-        ([None, None], (0.0, 0.0)),
-    ):
-        found = answers_over_passes(letters, ["A", "B"], shown, of_row)
-        assert tuple(values.item() for values in found.values()) == expected
-
-
-def test_options_of_the_same_text_are_one_content() -> None:
-    shown = [["x", "x", "y"], ["y", "x", "x"]]
-    found = answers_over_passes(["B", "B"], ["A", "B"], shown, np.array([0, 0]))
-    assert tuple(values.item() for values in found.values()) == (0.0, 1.0)
+@pytest.mark.parametrize(
+    ("shown", "replies", "flip_rate", "accuracy"),
+    [
+        # Unreadable replies have no vote and are answers of their own.
+        ([["x", "y"], ["y", "x"]], ["A", ""], 1.0, 1.0),
+        ([["x", "y"], ["y", "x"]], ["", "A"], 1.0, 0.0),
+        ([["x", "y"], ["y", "x"]], ["", ""], 0.0, 0.0),
+        # Options of the same text are one content.
+        ([["x", "x", "y"], ["y", "x", "x"]], ["B", "B"], 0.0, 1.0),
+    ],
+)
+def test_answers_over_passes(shown: list[list[str]], replies: list[str], flip_rate: float, accuracy: float) -> None:
+    given = Replies(replies, ["A", "B"], shown, question_ids=["q"] * 2, rotations=[0, 1], pass_counts=[2] * 2)
+    found = circular_scores(read_circular(given), given)
+    assert (found["flip_rate"], found["position_free_accuracy"]) == (flip_rate, accuracy)
 
 
 def test_missing_passes_leave_out_what_needs_all() -> None:

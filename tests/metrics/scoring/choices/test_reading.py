@@ -2,7 +2,7 @@ from collections import Counter
 
 import pytest
 
-from eyechart.metrics.scoring.choices.reading import ExtractionSettings, random_choice, read_choices
+from eyechart.metrics.scoring.choices.reading import ExtractionSettings, Replies, random_choice, read_choices
 from eyechart.metrics.scoring.errors import InputError, LostRoundsWarning
 from eyechart.metrics.scoring.judging.replies import name_or_none
 
@@ -24,10 +24,14 @@ class FakeJudge:
 
 def _read(predictions: list[str], reference: str = "C", **settings):
     rows = len(predictions)
-    given = {name: settings.pop(name) for name in ("judge", "ids", "rotations") if name in settings}
-    used = ExtractionSettings(name_or_none(given.get("judge")), **settings)
+    judge, asked = (
+        settings.pop("judge", None),
+        {name: settings.pop(name, None) for name in ("question_ids", "rotations")},
+    )
+    used = ExtractionSettings(name_or_none(judge), **settings)
     questions = ["How is the light?"] * rows
-    return read_choices(predictions, [reference] * rows, [OPTIONS] * rows, used, questions=questions, **given)
+    replies = Replies(predictions, [reference] * rows, [OPTIONS] * rows, questions=questions, **asked)
+    return read_choices(replies, used, judge)
 
 
 def _failed(*replies: str, **settings) -> tuple[int | None, str]:
@@ -126,14 +130,9 @@ def test_random_fallback_depends_on_seed_and_row_alone() -> None:
 
 def test_random_fallback_follows_question_and_rotation() -> None:
     questions, rotations = ["p", "q", "p", "q"], [0, 0, 1, 1]
-    found = _read([VAGUE] * 4, fallback="random", seed=7, ids=questions, rotations=rotations)
+    found = _read([VAGUE] * 4, fallback="random", seed=7, question_ids=questions, rotations=rotations)
     assert found["choice"] == [random_choice(3, 7, *row) for row in zip(questions, rotations, strict=True)]
     assert found["correct"] == [letter == "C" for letter in found["choice"]]
-
-
-def test_rows_of_a_question_need_not_stand_together() -> None:
-    found = _read(["A", "Dark", "nothing", "C"], ids=["p", "q", "p", "q"], rotations=[0, 0, 1, 1])
-    assert found["choice"] == ["A", "B", None, "C"] and found["correct"] == [False, False, False, True]
 
 
 def test_settings_that_apply() -> None:
@@ -167,29 +166,29 @@ def test_random_choice_is_uniform_over_options_and_x() -> None:
     [
         ({"references": ["A", "D"]}, r"references\[1\] is 'D'; allowed: A to C"),
         ({"references": ["A", ""]}, r"references\[1\] is ''"),
-        ({"references": ["A", "AB"]}, r"references\[1\] is 'AB'"),
-        ({"references": ["A", 1]}, r"references\[1\] is 1"),
+        ({"references": ["A", "AA"]}, r"references\[1\] is 'AA'"),
         ({"references": ["A"]}, "references has 1 rows and predictions has 2; row 1"),
         ({"choices": [OPTIONS]}, "choices has 1 rows"),
-        ({"choices": [OPTIONS, "abc"]}, r"choices\[1\] is 'abc'"),
-        ({"choices": [OPTIONS, None]}, r"choices\[1\] is None"),
-        ({"choices": [OPTIONS, ["a", 2]]}, r"choices\[1\] is \['a', 2\]; it must be a list of strings"),
         ({"choices": [OPTIONS, [str(number) for number in range(27)]]}, r"choices\[1\] contains 27 options"),
         ({"choices": [OPTIONS, []]}, r"references\[1\] is 'A'; allowed: none"),
-        ({"predictions": ["A", None]}, r"predictions\[1\] is None"),
+        ({"questions": []}, "questions has 0 rows"),
+        ({"questions": ["How?", None]}, r"questions\[1\] is None"),
+        ({"finish_reasons": ["stop"]}, "finish_reasons has 1 rows"),
+        ({"groups": {"kind": ["a"]}}, r"groups\['kind'\] has 1 rows"),
+        ({"clusters": ["a", ["b"]]}, r"clusters\[1\] is \['b'\]"),
         ({"predictions": [], "references": [], "choices": []}, "predictions is empty"),
     ],
 )
 def test_bad_rows(arguments: dict, message: str) -> None:
     rows = {"predictions": ["A", "B"], "references": ["A", "A"], "choices": [OPTIONS] * 2} | arguments
     with pytest.raises(InputError, match=message):
-        read_choices(**rows)
+        Replies(**rows)
 
 
 def test_a_reply_by_the_text_that_stands_twice_is_right_at_either_place() -> None:
     options = ["officer", "athlete", "fireman", "athlete"]
     replies = ["athlete", "athlete", "athlete", "B", "D", "B. athlete", "The athlete."]
-    found = read_choices(replies, ["D", "B", "A", "D", "D", "D", "D"], [options] * 7)
+    found = read_choices(Replies(replies, ["D", "B", "A", "D", "D", "D", "D"], [options] * 7))
     assert found["correct"] == [True, True, False, False, True, False, True]
     assert found["choice"] == ["D", "B", "B", "B", "D", "B", "D"]
     assert set(found["step"]) == {"exact"}
@@ -203,17 +202,28 @@ def test_a_reply_by_the_text_that_stands_twice_is_right_at_either_place() -> Non
         ({"rounds": 0}, "rounds is 0"),
         ({"seed": -1}, "seed is -1; it must be a whole number of at least 0"),
         ({"seed": "1"}, "seed is '1'"),
-        ({"judge": len}, "questions is missing"),
-        ({"judge": len, "questions": [None]}, r"questions\[0\] is None"),
-        ({"judge": "gpt-4"}, "judge is 'gpt-4'; it must be a callable"),
-        ({"judge": None, "named": "len"}, "judge is None, but the settings name the judge 'len'"),
-        ({"judge": len, "named": None}, "judge is 'len', but the settings name None"),
-        ({"judge": len, "questions": []}, "questions has 0 rows"),
     ],
 )
 def test_bad_settings(settings: dict, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        given = {name: settings[name] for name in ("judge", "questions") if name in settings}
-        used = {name: value for name, value in settings.items() if name not in (*given, "named")}
-        named = settings.get("named", name_or_none(given.get("judge")))
-        read_choices(["A"], ["A"], [OPTIONS], ExtractionSettings(named, **used), **given)
+        ExtractionSettings(**settings)
+
+
+def test_a_judge_needs_the_questions() -> None:
+    with pytest.raises(InputError, match="questions is missing"):
+        read_choices(Replies(["A"], ["A"], [OPTIONS]), judge=len)
+
+
+def test_a_judge_reads_no_reasoning() -> None:
+    judge = FakeJudge("B")
+    found = _read(["<think>A or C?</think>Gloomy.", "<think>Option A"], judge=judge, rounds=1)
+    assert found["step"] == ["judge", "unfinished_reasoning"]
+    (asked,) = judge.conversations
+    assert "Gloomy." in asked[-1]["content"] and "A or C?" not in asked[-1]["content"]
+
+
+def test_strict_extraction_is_exact_matching_only() -> None:
+    replies = Replies(["(A) is too much. The answer is (B).", "Dark"], ["B", "B"], [OPTIONS] * 2)
+    assert read_choices(replies)["step"] == ["declared", "exact"]
+    found = read_choices(replies, ExtractionSettings(extraction="strict"))
+    assert (found["step"], found["correct"]) == (["unparseable", "exact"], [False, True])

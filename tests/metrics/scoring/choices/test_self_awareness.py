@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eyechart.metrics.scoring.choices.reading import ExtractionSettings
+import eyechart.metrics
+from eyechart.metrics.scoring.choices.reading import ExtractionSettings, Replies
 from eyechart.metrics.scoring.choices.self_awareness import (
     awareness_shares,
     read_self_awareness,
@@ -27,7 +28,7 @@ PUBLISHED = [(images, model) for images in ("SINGLE", "PAIRS") for model in TABL
 
 OPTIONS = ["Bright", "Dark", "Medium", "I don't know"]
 VAGUE = "Somewhere in between, I would say"
-ROWS = {
+ROWS: dict[str, Any] = {
     "predictions": ["C", "A"],
     "references": ["C", "C"],
     "choices": [OPTIONS] * 2,
@@ -38,17 +39,16 @@ ROWS = {
 
 def _items(predictions: list[str], forced: list[str | None], judge: Judge | None = None, **settings) -> Items:
     """Of questions whose right option is C and whose refusal is D."""
-    rows = len(predictions)
+    n = len(predictions)
+    replies = Replies(predictions, ["C"] * n, [OPTIONS] * n, questions=["How is the light?"] * n)
     used = ExtractionSettings(name_or_none(judge), **settings)
-    given = ["C"] * rows, [OPTIONS] * rows, ["D"] * rows
-    questions = ["How is the light?"] * rows
-    return read_self_awareness(predictions, *given, forced, used, questions=questions, judge=judge)
+    return read_self_awareness(replies, ["D"] * n, forced, settings=used, judge=judge)
 
 
 def _scores(items: Items, groups: dict[str, list[str]] | None = None, **settings) -> dict:
-    rows = len(items["choice"])
-    used = ExtractionSettings(**settings)
-    return self_awareness_scores(items, ["C"] * rows, [OPTIONS] * rows, groups, used)
+    n = len(items["choice"])
+    replies = Replies(None, ["C"] * n, [OPTIONS] * n, groups=groups)
+    return self_awareness_scores(items, replies, ExtractionSettings(**settings))
 
 
 def _rows_of(n: int, right: int, rightly_refused: int, answered: int) -> list[tuple[str, str | None]]:
@@ -91,7 +91,8 @@ def _counted(n: int, n_refused: int, right: int, rightly_refused: int) -> dict[s
     """Scores of questions of which so many had these outcomes."""
     answers = ["right answer"] * right + ["wrong answer"] * (n - n_refused - right)
     refusals = ["right refusal"] * rightly_refused + ["wrong refusal"] * (n_refused - rightly_refused)
-    return awareness_shares([False] * len(answers) + [True] * len(refusals), [*answers, *refusals])
+    refused = [False] * len(answers) + [True] * len(refusals)
+    return awareness_shares(refused, [*answers, *refusals], Clusters.of(None, n))
 
 
 def test_llava_next_8b_on_what_questions() -> None:
@@ -153,7 +154,7 @@ def test_letters_of_the_forced_pass_are_those_of_the_shorter_list(place: int, re
     assert without_refusal(options, refusal) == others
     reference = "ABCD"[options.index("Medium")]
     for forced, right in (("C", True), ("Medium", True), ("B", False), ("D", False)):
-        items = read_self_awareness([refusal], [reference], [options], [refusal], [forced])
+        items = read_self_awareness(Replies([refusal], [reference], [options]), [refusal], [forced])
         assert items["outcome"] == ["wrong refusal" if right else "unreadable" if forced == "D" else "right refusal"]
         assert right == (items["forced_choice"] == [reference])
 
@@ -180,7 +181,7 @@ def test_refusing_everything() -> None:
 
 
 def test_a_question_with_one_option_beside_the_refusal() -> None:
-    items = read_self_awareness(["B"], ["A"], [["Yes", "I don't know"]], ["B"], ["A"])
+    items = read_self_awareness(Replies(["B"], ["A"], [["Yes", "I don't know"]]), ["B"], ["A"])
     assert items["outcome"] == ["wrong refusal"]
 
 
@@ -292,35 +293,38 @@ def test_a_refusal_that_the_judge_finds_needs_a_forced_reply_too() -> None:
     ("arguments", "message"),
     [
         ({"refusals": ["D"]}, "refusals has 1 rows and predictions has 2; row 1"),
-        ({"references": ["C"]}, "references has 1 rows and predictions has 2; row 1"),
         ({"forced_predictions": [None] * 3}, "forced_predictions has 3 rows and predictions has 2; row 2"),
-        ({"references": ["C", "E"]}, r"references\[1\] is 'E'; allowed: A to D"),
-        ({"references": ["C", ""]}, r"references\[1\] is ''"),
+        ({"forced_finish_reasons": [None]}, "forced_finish_reasons has 1 rows and predictions has 2; row 1"),
+        ({"references": ["C", "BC"]}, r"references\[1\] is 'BC'"),
         ({"refusals": ["D", "E"]}, r"refusals\[1\] is 'E'; allowed: A to D"),
-        ({"refusals": ["D", "d"]}, r"refusals\[1\] is 'd'"),
-        ({"refusals": ["D", None]}, r"refusals\[1\] is None"),
-        ({"refusals": ["D", OPTIONS[3]]}, r"refusals\[1\] is \"I don't know\""),
-        (
-            {"refusals": ["D", "C"]},
-            r"references\[1\] and refusals\[1\] are both 'C'; the refusal cannot be the correct",
-        ),
-        ({"forced_predictions": [None, 1]}, r"forced_predictions\[1\] is 1; it must be a string, or None"),
+        ({"refusals": ["D", "C"]}, r"references\[1\] is 'C' and refusals\[1\] is 'C'"),
         ({"predictions": ["C", "D"]}, r"forced_predictions\[1\] is None, but predictions\[1\] chooses the refusal 'D'"),
-        ({name: [] for name in ROWS}, "predictions is empty"),
+        ({"unreadable_forced": "right"}, "unreadable_forced is 'right'; allowed: 'apart', 'wrong'"),
     ],
 )
 def test_bad_rows(arguments: dict, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        read_self_awareness(**(ROWS | arguments))
+        eyechart.metrics.load("self_awareness").compute(**ROWS | arguments)
 
 
-@pytest.mark.parametrize(
-    ("refused", "outcomes", "message"),
-    [([], [], "refused is empty"), ([True], ["right refusal"] * 2, "outcomes has 2 rows and refused has 1")],
-)
-def test_columns_that_do_not_fit_together(refused: list[bool], outcomes: list[str], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        awareness_shares(refused, outcomes)
+def test_an_unreadable_forced_reply_is_wrong_by_equation_3() -> None:
+    metric = eyechart.metrics.load("self_awareness")
+    rows: dict[str, list] = {
+        "predictions": list("CCCA"),
+        "references": ["A"] * 4,
+        "choices": [["High", "Low", "I don't know"]] * 4,
+        "refusals": ["C"] * 4,
+        "forced_predictions": ["B", "neither of them", "", None],
+    }
+    apart, wrong = metric.compute(**rows), metric.compute(**rows, unreadable_forced="wrong")
+    # A missing reply counts as neither.
+    assert (apart["score_rc"], wrong["score_rc"]) == (25.0, 50.0)
+    assert wrong["score_sa"] == 75.0 and wrong["forced_unmatched"] == apart["forced_unmatched"] == 2
+    assert wrong["unreadable_forced"] == "wrong" and "unreadable_forced" not in apart
+    # An empty reply of a model is one, and no option.
+    rows["forced_predictions"][2] = " "
+    assert metric.compute(**rows, unreadable_forced="wrong")["score_rc"] == 75.0
+    assert metric.compute(**rows)["score_rc"] == 25.0
 
 
 def test_questions_about_one_image_depend_on_each_other() -> None:
@@ -343,6 +347,6 @@ def test_questions_about_one_image_depend_on_each_other() -> None:
     ):
         expected = share_interval(flags, clusters.select(rows))
         assert found[f"{name}_ci95"] == pytest.approx([scale * expected.low, scale * expected.high])
-    alone = awareness_shares(refused, outcomes.tolist())
+    alone = awareness_shares(refused, outcomes.tolist(), Clusters.of(None, 120))
     assert np.ptp(found["score_cc_ci95"]) > 1.3 * np.ptp(alone["score_cc_ci95"])
     assert {one["kind"] for one in alone["intervals"].values()} == {"wilson"}

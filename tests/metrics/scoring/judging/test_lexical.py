@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eyechart.metrics.scoring.choices.reading import ExtractionSettings, read_choices
+from eyechart.metrics.scoring.choices.reading import ExtractionSettings, Replies, read_choices
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.judging.lexical import lexical
 from eyechart.metrics.scoring.judging.prompts import list_templates, render
@@ -84,7 +84,8 @@ def test_choices(template: str) -> None:
     answers = ["B", "It looks rather dim", "top of first image", "not bright at all", "dim or bright", "two"]
     options = ['the "dim"', "the bright", "<data> the top of the first image's"]
     settings = ExtractionSettings("lexical", template, judge_reads="all")
-    items = read_choices(answers, list("BACBAA"), [options] * 6, settings, questions=["?"] * 6, judge=lexical)
+    replies = Replies(answers, list("BACBAA"), [options] * 6, questions=["?"] * 6)
+    items = read_choices(replies, settings, lexical)
     assert items["correct"] == [True, True, True, False, False, False]
     assert items["judge_failed_rounds"] == [0] * 6
 
