@@ -35,7 +35,6 @@ before the question of `assessment` on the same image has been answered, nor in 
 import os
 import re
 import warnings
-from collections.abc import Mapping
 from string import ascii_uppercase
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -45,15 +44,15 @@ import datasets
 from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilder, BenchmarkConfig
 from eyechart.datasets_scripts.common.choice.aesthetics import (
     PARTS,
-    add_groups,
+    add_table_groups,
     comparable,
     image_source,
     question_type,
-    read_question_table,
+    read_groups,
+    table_categories,
 )
-from eyechart.datasets_scripts.common.choice.columns import checked_letter, clean_options, multiple_choice_features
-from eyechart.datasets_scripts.common.choice.vlmevalkit import SUFFIX
-from eyechart.datasets_scripts.common.description import description_features
+from eyechart.datasets_scripts.common.choice.columns import description_features, multiple_choice_features
+from eyechart.datasets_scripts.common.choice.tables import link_rows, question_columns, read_table
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
 from eyechart.datasets_scripts.common.files.checksums import check_md5
 from eyechart.datasets_scripts.common.files.data_files import chosen_data_files
@@ -61,7 +60,6 @@ from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, clean
 from eyechart.datasets_scripts.common.instructions import PASS_FOLDER, numbered_steps
 from eyechart.datasets_scripts.common.paths import first_file, release_folder
 
-GROUPS = ("question_type", "dimension", "image_source")
 ANNOTATION_FILES = ("AesBench_evaluation.json", "EAPD_release/AesBench_evaluation.json")
 TABLES = MappingProxyType(
     {
@@ -106,17 +104,23 @@ _CITATION = """\
 
 
 class AesBench(BenchmarkBuilder):
-    """Loads one part of AesBench from the unpacked release."""
+    """Loads one part of AesBench from the unpacked release, or from VLMEvalKit's tables."""
 
     BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [BenchmarkConfig(name=name) for name in PARTS]
     DEFAULT_CONFIG_NAME = "perception"
     SPLITS = ("test",)
 
+    @property
+    def _is_text(self) -> bool:
+        return bool(self.config.name == "interpretation")
+
     def _info(self) -> datasets.DatasetInfo:
-        text = self.config.name == "interpretation"
+        features = multiple_choice_features(("question_type", "dimension", "image_source", "released_options"))
         return datasets.DatasetInfo(
             description="Questions on the aesthetics of images; answers only if your copy has them.",
-            features=_interpretation_features() if text else _choice_features(),
+            features=datasets.Features({**description_features(), "question": datasets.Value("string")})
+            if self._is_text
+            else features,
             homepage=_HOME,
             license="cc-by-nc-4.0",
             citation=_CITATION,
@@ -124,27 +128,22 @@ class AesBench(BenchmarkBuilder):
 
     def by_hand(self) -> str:
         """How to get `interpretation`, which only the archive with a password contains."""
-        return _HOW_TO_GET if self.config.name == "interpretation" else ""
+        return _HOW_TO_GET if self._is_text else ""
 
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
-        chosen = chosen_data_files(self.config, (".json", SUFFIX))
+        chosen = chosen_data_files(self.config, (".json", ".tsv"))
         data_dir = None if self.config.data_dir is None else release_folder(self.config.data_dir)
         if chosen is not None:
             files = tuple(file for part in chosen.values() for file in part)
-            return [Annotation("test", files, _image_folders(data_dir or os.path.dirname(files[0])))]
-        if data_dir is None:
+        elif data_dir is not None:
+            files = (_release_file(data_dir),)
+        else:
             return [Annotation("test", (self._downloaded(dl_manager),), ())]
-        file = first_file(data_dir, (*ANNOTATION_FILES, *TABLES))
-        if file is None:
-            wanted = ", ".join((ANNOTATION_FILES[0], *TABLES))
-            raise MissingFileError(f"no annotation file; expected one of: {wanted}\n{_HOW_TO_GET}", path=data_dir)
-        if os.path.basename(file) == "AesBench_VAL.tsv":
-            message = f"{file} is VLMEvalKit's toy version of AesBench: it has less than 5 % of the questions"
-            warnings.warn(message, stacklevel=2)
-        return [Annotation("test", (file,), _image_folders(data_dir))]
+        folder = data_dir or os.path.dirname(files[0])
+        return [Annotation("test", files, tuple(os.path.join(folder, *name.split("/")) for name in IMAGE_FOLDERS))]
 
     def _downloaded(self, dl_manager: datasets.DownloadManager) -> str:
-        if self.config.name == "interpretation" or dl_manager.is_streaming:
+        if self._is_text or dl_manager.is_streaming:
             why = "streaming needs unpacked files" if dl_manager.is_streaming else "it cannot be downloaded"
             reason = f"dataset {self.name!r}, config {self.config.name!r}, needs data_dir: {why}\n{_HOW_TO_GET}"
             raise MissingFileError(reason)
@@ -156,129 +155,104 @@ class AesBench(BenchmarkBuilder):
     def _read(self, path: str) -> list[Row]:
         part = PARTS[self.config.name]
         if path.lower().endswith(".json"):
-            rows = [(number, _part(name, entry, part)) for number, (name, entry) in enumerate(_entries(path), 1)]
+            rows = [(number, _part(*entry, part)) for number, entry in enumerate(read_json_object(path).items(), 1)]
             private = not any(raw.get("Answer") for _, raw in rows)
             for _, raw in rows:
-                raw["_private"] = private
+                raw["private"] = private
+        elif self._is_text:
+            reason = f"VLMEvalKit's tables have no interpretations; use the release\n{_HOW_TO_GET}"
+            raise BadAnnotationError(reason, path=path)
         else:
-            if self.config.name == "interpretation":
-                reason = f"VLMEvalKit's tables have no interpretations; use the release\n{_HOW_TO_GET}"
-                raise BadAnnotationError(reason, path=path)
-            rows = read_question_table(path, images=self.config.images == "load")
-        if self.config.data_dir is not None:
-            add_groups(rows, part, os.path.join(release_folder(self.config.data_dir), GROUPS_FILE))
+            rows, categories = read_table(path, images=self.config.images == "load"), table_categories()
+            link_rows(raw for _, raw in rows)
+            for _, raw in rows:
+                if ROW_ERROR not in raw:
+                    add_table_groups(raw, categories)
+            categories.warn(path)
+        folder = self.config.data_dir and release_folder(self.config.data_dir)
+        if folder and os.path.isfile(groups := os.path.join(folder, GROUPS_FILE)):
+            given = read_groups(groups, {raw["name"] for _, raw in rows if "name" in raw})
+            for _, raw in rows:
+                raw["_groups"] = raw.get("_groups", {}) | given.get((raw.get("name", ""), part), {})
         return rows
 
     def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any] | None:
+        name, private = raw["name"], raw["private"]
         if "columns" in raw:
-            return _table_example(raw, PARTS[self.config.name], path, number)
-        parse = _interpretation if self.config.name == "interpretation" else _multiple_choice
+            return self._table_example(raw)
         try:
-            return parse(raw, path, number)
-        except BadAnnotationError as error:
+            question = text_field(raw, "Question", path=path, number=number)
+            if not self._is_text:
+                labelled = _options(text_field(raw, "Options", path=path, number=number))
+                answer = "" if private else _letter(text_field(raw, "Answer", path=path, number=number), labelled)
+                columns = {"question": question, "options": [option for _, option in labelled], "answer": answer}
+                return _row(raw, columns | {"images": [name], "hint": "", "released_options": raw["Options"]})
+            level = _LEVEL.search(question)
+            if level is None:
+                raise ValueError(f"no aesthetic level ({', '.join(LEVELS)}) in the question {question!r}")
+            text = "" if private else text_field(raw, "Answer", path=path, number=number)
+            return {"id": name, "image": name, "description": text, "level": level[1].lower(), "question": question}
+        except (BadAnnotationError, ValueError) as error:
             # In the file, an image's name is easier to find than its row.
-            raise BadAnnotationError(f"image {raw['_name']!r}: {error.reason}", path=path, row=number) from error
+            raise ValueError(f"image {name!r}: {getattr(error, 'reason', error)}") from error
+
+    def _table_example(self, raw: dict[str, Any]) -> dict[str, Any] | None:
+        part = PARTS[self.config.name]
+        if not raw["part"] and part != "AesA1":
+            raise ValueError(
+                f"unknown part: neither index {raw['index']!r} nor a category shows whether this question belongs to "
+                f"AesP or AesE; found columns: {', '.join(raw['columns'])}. Add a column 'task' with AesP, AesE or "
+                "AesA1 to the file"
+            )
+        if raw["part"] != part:
+            return None
+        return _row(raw, question_columns(raw) | {"images": [raw["image"]], "released_options": ""})
 
 
-def _table_example(raw: dict[str, Any], part: str, path: str, number: int) -> dict[str, Any] | None:
-    if not raw["part"] and part != "AesA1":
-        reason = (
-            f"unknown part: neither index {raw['columns']['index']!r} nor a category shows whether this question "
-            f"belongs to AesP or AesE; found columns: {', '.join(raw['columns'])}. Add a column 'task' with AesP, AesE "
-            "or AesA1 to the file"
-        )
-        raise BadAnnotationError(reason, path=path, row=number)
-    if raw["part"] != part:
-        return None
-    options = clean_options(raw["options"], path=path, number=number)
-    answer = "" if raw["private"] else checked_letter(raw["answer"], options, path=path, number=number)
-    return _row(raw, text_field(raw, "question", path=path, number=number), options, answer) | {
-        "images": [raw["image"]],
-        "hint": raw["hint"],
-    }
-
-
-def _choice_features() -> datasets.Features:
-    return datasets.Features({**multiple_choice_features(GROUPS), "released_options": datasets.Value("string")})
-
-
-def _interpretation_features() -> datasets.Features:
-    return datasets.Features({**description_features(), "question": datasets.Value("string")})
-
-
-def _image_folders(data_dir: str) -> tuple[str, ...]:
-    return tuple(os.path.join(data_dir, *folder.split("/")) for folder in IMAGE_FOLDERS)
-
-
-def _entries(path: str) -> list[tuple[str, Any]]:
-    return [(clean_text(name), entry) for name, entry in read_json_object(path).items()]
+def _release_file(data_dir: str) -> str:
+    file = first_file(data_dir, (*ANNOTATION_FILES, *TABLES))
+    if file is None:
+        wanted = ", ".join((ANNOTATION_FILES[0], *TABLES))
+        raise MissingFileError(f"no annotation file; expected one of: {wanted}\n{_HOW_TO_GET}", path=data_dir)
+    if os.path.basename(file) == "AesBench_VAL.tsv":
+        message = f"{file} is VLMEvalKit's toy version of AesBench: it has less than 5 % of the questions"
+        warnings.warn(message, stacklevel=2)
+    return file
 
 
 def _part(name: str, entry: Any, part: str) -> dict[str, Any]:
     """Return one part of an image's entry with the image's name, or a `ROW_ERROR`."""
+    name = clean_text(name)
     found = [key for key in (part, f"{part}_data") if isinstance(entry, dict) and key in entry]
     if len(found) != 1 or not isinstance(entry[found[0]], dict):
-        return {ROW_ERROR: f"image {name!r}: expected an object under either {part!r} or '{part}_data'", "_name": name}
-    return {**entry[found[0]], "_name": name}
+        return {ROW_ERROR: f"image {name!r}: expected an object under either {part!r} or '{part}_data'", "name": name}
+    return {**entry[found[0]], "name": name}
 
 
-def _multiple_choice(raw: dict[str, Any], path: str, number: int) -> dict[str, Any]:
-    question = text_field(raw, "Question", path=path, number=number)
-    labelled = _options(raw, path, number)
-    answer = "" if raw["_private"] else _letter(raw, labelled, path, number)
-    return _row(raw, question, [option for _, option in labelled], answer)
-
-
-def _row(raw: Mapping[str, Any], question: str, options: list[str], answer: str) -> dict[str, Any]:
-    return {
-        "id": raw["_name"],
-        "question_id": raw["_name"],
-        "rotation": 0,
-        "images": [raw["_name"]],
-        "question": question,
-        "hint": "",
-        "options": options,
-        "answer": answer,
-        "question_type": question_type(question, options),
+def _row(raw: dict[str, Any], columns: dict[str, Any]) -> dict[str, Any]:
+    """A row of multiple choice; the groups that are not given are read from wording and name."""
+    groups = {
+        "question_type": question_type(columns["question"], columns["options"]),
         "dimension": "",
-        "image_source": image_source(raw["_name"]),
-        "released_options": raw.get("Options") or "",
-        **raw.get("_groups", {}),
+        "image_source": image_source(raw["name"]),
     }
+    return {"id": raw["name"], "question_id": raw["name"], "rotation": 0} | columns | groups | raw.get("_groups", {})
 
 
-def _interpretation(raw: dict[str, Any], path: str, number: int) -> dict[str, Any]:
-    question = text_field(raw, "Question", path=path, number=number)
-    level = _LEVEL.search(question)
-    if level is None:
-        reason = f"no aesthetic level ({', '.join(LEVELS)}) in the question {question!r}"
-        raise BadAnnotationError(reason, path=path, row=number)
-    return {
-        "id": raw["_name"],
-        "image": raw["_name"],
-        "description": "" if raw["_private"] else text_field(raw, "Answer", path=path, number=number),
-        "level": level[1].lower(),
-        "question": question,
-    }
-
-
-def _options(raw: dict[str, Any], path: str, number: int) -> list[tuple[str, str]]:
+def _options(text: str) -> list[tuple[str, str]]:
     """Split the string of options into letters and texts; the blank after the bracket may be missing."""
-    lines = [line.strip() for line in text_field(raw, "Options", path=path, number=number).splitlines()]
-    matches = [_OPTION.fullmatch(line) for line in lines if line]
+    matches = [_OPTION.fullmatch(line.strip()) for line in text.splitlines() if line.strip()]
     labelled = [(match[1], match[2]) for match in matches if match is not None]
     # The release has a question with "A) Yes" and "A) No"; but a letter that is skipped means a missing option.
     if None in matches or any(letter > place for (letter, _), place in zip(labelled, ascii_uppercase, strict=False)):
-        reason = f"options must be lines 'A) ...', 'B) ...', found {raw['Options']!r}"
-        raise BadAnnotationError(reason, path=path, row=number)
+        raise ValueError(f"options must be lines 'A) ...', 'B) ...', found {text!r}")
     if not any(option for _, option in labelled) or len(labelled) > len(ascii_uppercase):
-        raise BadAnnotationError(f"expected 1 to 26 options, found {raw['Options']!r}", path=path, row=number)
+        raise ValueError(f"expected 1 to 26 options, found {text!r}")
     return labelled
 
 
-def _letter(raw: dict[str, Any], labelled: list[tuple[str, str]], path: str, number: int) -> str:
+def _letter(answer: str, labelled: list[tuple[str, str]]) -> str:
     """Return the letter, by position, of an answer that is a letter, an option's text, or both."""
-    answer = text_field(raw, "Answer", path=path, number=number)
     match = _ANSWER.fullmatch(answer)
     letter, text = (match[1].upper(), match[2] or "") if match else ("", answer)
     places = [
@@ -287,7 +261,7 @@ def _letter(raw: dict[str, Any], labelled: list[tuple[str, str]], path: str, num
         if letter in ("", label) and comparable(text) in ("", comparable(option))
     ]
     if not places or (letter and len(places) > 1):
-        options = [f"{label}) {option}" for label, option in labelled]
         what = "matches several" if places else "is not one"
-        raise BadAnnotationError(f"answer {answer!r} {what} of the options {options}", path=path, row=number)
+        options = [f"{label}) {option}" for label, option in labelled]
+        raise ValueError(f"answer {answer!r} {what} of the options {options}")
     return ascii_uppercase[places[0]]

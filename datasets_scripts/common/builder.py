@@ -98,7 +98,7 @@ class BenchmarkBuilder(PreparedBuilder):
         """Turn a raw row into an example, with file names or `ImageCell`s as images; None if it is not one.
 
         Raises:
-            BadAnnotationError: The row is malformed.
+            ValueError: The row is malformed; or a `BadAnnotationError` if the fault is in another row or file.
         """
 
     def _split_generators(self, dl_manager: datasets.DownloadManager) -> list[datasets.SplitGenerator]:
@@ -179,19 +179,18 @@ class BenchmarkBuilder(PreparedBuilder):
         for path, number, raw in self._rows(annotation):
             try:
                 if ROW_ERROR in raw:
-                    raise BadAnnotationError(raw[ROW_ERROR], path=path, row=number)
+                    raise ValueError(raw[ROW_ERROR])
                 example = self._example(raw, annotation=annotation, path=path, number=number)
                 if example is None:
                     continue
-                _check_texts(example, path, number)
+                _check_texts(example)
                 if example["id"] in places:
                     reason = f"duplicate id {example['id']!r}: row {places[example['id']]} has the same id"
-                    raise BadAnnotationError(reason, path=path, row=number)
-                try:
-                    missing = self._find_images(example, annotation.image_folders)
-                except ValueError as error:
-                    raise BadAnnotationError(str(error), path=path, row=number) from error
-            except BadAnnotationError as error:
+                    raise ValueError(reason)
+                missing = self._find_images(example, annotation.image_folders)
+            except (BadAnnotationError, ValueError) as error:
+                if not isinstance(error, BadAnnotationError):
+                    error = BadAnnotationError(str(error), path=path, row=number)
                 left_out.bad(error, annotation.split)
                 continue
             if missing is not None:
@@ -228,9 +227,9 @@ def _as_list(images: Any) -> Sequence[str | ImageCell | None]:
     return images if isinstance(images, list) else [images]
 
 
-def _check_texts(example: dict[str, Any], path: str, number: int) -> None:
+def _check_texts(example: dict[str, Any]) -> None:
     """Refuse invalid Unicode: JSON can escape a lone surrogate, but UTF-8 cannot encode it."""
     for column, value in example.items():
         for text in _as_list(value):
             if isinstance(text, str) and not text.isascii() and _SURROGATE.search(text):
-                raise BadAnnotationError(f"column {column!r} is not valid Unicode: {text!r}", path=path, row=number)
+                raise ValueError(f"column {column!r} is not valid Unicode: {text!r}")

@@ -20,8 +20,9 @@ from typing import Any
 import datasets
 
 from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilder
-from eyechart.datasets_scripts.common.description import description_features
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError
+from eyechart.datasets_scripts.common.choice.columns import description_features
+from eyechart.datasets_scripts.common.choice.q_bench import Q_BENCH_CITATION
+from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
 from eyechart.datasets_scripts.common.files.archives import image_folders
 from eyechart.datasets_scripts.common.files.data_files import chosen_data_files
 from eyechart.datasets_scripts.common.files.readers import (
@@ -41,7 +42,6 @@ NAME_KEYS = ("img_path", "image", "id")
 TEXT_KEYS = ("description", "golden_description", "text")
 """Keys of the golden text."""
 GOLDEN_FILES = ("descriptions.json", "descriptions.jsonl", "descriptions.csv")
-"""Files of golden texts in `data_dir`."""
 IMAGE_FOLDERS = ("images_lldescribe", "images", "")
 """Folders that may contain the images; the first one with an image is used."""
 IMAGE_ARCHIVE = "images_lldescribe.tar"
@@ -52,16 +52,6 @@ _HOW_TO_GET = numbered_steps(
     "Put the archive, or the unpacked images, into a folder",
     PASS_FOLDER,
 )
-_CITATION = """\
-@inproceedings{wu2024qbench,
-  title     = {Q-Bench: A Benchmark for General-Purpose Foundation Models on Low-level Vision},
-  author    = {Wu, Haoning and Zhang, Zicheng and Zhang, Erli and Chen, Chaofeng and Liao, Liang and
-               Wang, Annan and Li, Chunyi and Sun, Wenxiu and Yan, Qiong and Zhai, Guangtao and
-               Lin, Weisi},
-  booktitle = {International Conference on Learning Representations},
-  year      = {2024}
-}
-"""
 
 
 class LLDescribe(BenchmarkBuilder):
@@ -75,17 +65,22 @@ class LLDescribe(BenchmarkBuilder):
             features=description_features(),
             homepage=_HUB,
             license="cc-by-nc-sa-4.0",
-            citation=_CITATION,
+            citation=Q_BENCH_CITATION,
         )
 
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
         chosen = chosen_data_files(self.config, (".json", ".jsonl", ".csv"))
-        golden = [] if chosen is None else [file for part in chosen.values() for file in part]
+        golden = [file for part in (chosen or {}).values() for file in part]
         if self.config.data_dir is not None:
             data_dir = release_folder(self.config.data_dir)
             golden = golden or _golden_files(data_dir)
+        elif golden:
+            data_dir = os.path.dirname(golden[0])
+        elif dl_manager.is_streaming:
+            reason = "streaming needs data_dir: the images are in an archive, which must be unpacked"
+            raise UsageError(f"{reason}\n{_HOW_TO_GET}")
         else:
-            data_dir = os.path.dirname(golden[0]) if golden else self._download(dl_manager)
+            data_dir = self._unpack(self._fetch(dl_manager, f"{_HUB}/resolve/main/{IMAGE_ARCHIVE}", _HOW_TO_GET))
         # Unpacked even if no image is loaded: without golden texts, the images' names are the only annotations.
         folders = image_folders(data_dir, IMAGE_FOLDERS, [IMAGE_ARCHIVE], self._unpacked_folder)
         folder = next((folder for folder in folders if _image_names(folder)), None)
@@ -93,25 +88,16 @@ class LLDescribe(BenchmarkBuilder):
             raise MissingFileError(f"no image in this folder\n{_HOW_TO_GET}", path=data_dir)
         return [Annotation("test", tuple(golden) or (folder or data_dir,), (folder or data_dir,))]
 
-    def _download(self, dl_manager: datasets.DownloadManager) -> str:
-        if dl_manager.is_streaming:
-            raise UsageError(
-                f"streaming needs data_dir: the images are in an archive, which must be unpacked\n{_HOW_TO_GET}"
-            )
-        return self._unpack(self._fetch(dl_manager, f"{_HUB}/resolve/main/{IMAGE_ARCHIVE}", _HOW_TO_GET))
-
     def _read(self, path: str) -> list[Row]:
         if os.path.isdir(path):
-            return [(number, {"image": name}) for number, name in enumerate(_image_names(path), 1)]
+            return [(number, {"image": name, "text": ""}) for number, name in enumerate(_image_names(path), 1)]
         if path.lower().endswith(".csv"):
             return read_csv_rows(path, [])
         return read_jsonl_rows(path) if path.lower().endswith(".jsonl") else read_json_rows(path)
 
     def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any]:
-        name = text_field(raw, _only_key(raw, NAME_KEYS, path, number), path=path, number=number)
-        text = ""
-        if path not in annotation.image_folders:
-            text = text_field(raw, _only_key(raw, TEXT_KEYS, path, number), path=path, number=number, empty=True)
+        name = text_field(raw, _only_key(raw, NAME_KEYS), path=path, number=number)
+        text = text_field(raw, _only_key(raw, TEXT_KEYS), path=path, number=number, empty=True)
         return {"id": name, "image": name, "description": text, "level": None}
 
     def _parse(self, annotation: Annotation, left_out: LeftOut) -> list[dict[str, Any]]:
@@ -119,10 +105,8 @@ class LLDescribe(BenchmarkBuilder):
         if annotation.files == annotation.image_folders:
             return described
         known = {example["id"] for example in described}
-        folder = annotation.image_folders
-        plain = super()._parse(Annotation(annotation.split, folder, folder), left_out)
-        rest = [example for example in plain if example["id"] not in known]
-        return sorted(described + rest, key=lambda example: example["id"])
+        images = super()._parse(Annotation("test", annotation.image_folders, annotation.image_folders), left_out)
+        return sorted(described + [one for one in images if one["id"] not in known], key=lambda example: example["id"])
 
 
 def _golden_files(data_dir: str) -> list[str]:
@@ -132,11 +116,10 @@ def _golden_files(data_dir: str) -> list[str]:
     return [os.path.join(data_dir, name) for name in present]
 
 
-def _only_key(raw: dict[str, Any], keys: Sequence[str], path: str, number: int) -> str:
+def _only_key(raw: dict[str, Any], keys: Sequence[str]) -> str:
     found = [key for key in keys if key in raw]
     if len(found) != 1:
-        reason = f"expected exactly one of the fields {', '.join(keys)}; found {found or list(raw)}"
-        raise BadAnnotationError(reason, path=path, row=number)
+        raise ValueError(f"expected exactly one of the fields {', '.join(keys)}; found {found or list(raw)}")
     return found[0]
 
 

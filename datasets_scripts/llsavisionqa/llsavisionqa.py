@@ -21,7 +21,7 @@ import datasets
 from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkConfig
 from eyechart.datasets_scripts.common.choice.columns import multiple_choice_features
 from eyechart.datasets_scripts.common.choice.q_bench import QuestionBuilder
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, UsageError
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.llvisionqa import llvisionqa
 from eyechart.datasets_scripts.llvisionqa_pairs import llvisionqa_pairs
 
@@ -29,7 +29,6 @@ REFUSAL = "I don't know"
 """Text of the refusal option (Sec. II of the paper)."""
 POSITIONS = ("last", "first", "random", 0, 1, 2)
 """Values of `refusal_position`. One question of Q-Bench2 has a single option: there, 2 means the last position."""
-_LICENSES = MappingProxyType({"single": "cc-by-nc-sa-4.0", "pair": "mit"})
 _CITATION = """\
 @article{sun2024explore,
   title   = {Explore the Hallucination on Low-level Perception for {MLLMs}},
@@ -68,7 +67,7 @@ class LLSAVisionQA(QuestionBuilder):
             description=f"Questions of Q-Bench with the option {REFUSAL!r}, for QL-Bench. {self.config.description}",
             features=multiple_choice_features(["question_type", "concern", "refusal"]),
             homepage=self._questions.hub,
-            license=_LICENSES[self.config.name],
+            license={"single": "cc-by-nc-sa-4.0", "pair": "mit"}[self.config.name],
             citation=_CITATION,
         )
 
@@ -79,28 +78,22 @@ class LLSAVisionQA(QuestionBuilder):
             raise UsageError(f"refusal_position={position!r} is not one of {', '.join(map(repr, POSITIONS))}")
         return super()._annotations(dl_manager)
 
-    def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any]:
-        example = super()._example(raw, annotation=annotation, path=path, number=number)
-        options = example["options"]
+    def _example(self, raw: dict[str, Any], **where: Any) -> dict[str, Any]:
+        example = super()._example(raw, **where)
+        options, answer = example["options"], example["answer"]
         if REFUSAL in options:
-            raise BadAnnotationError(f"the options already include {REFUSAL!r}: {options}", path=path, row=number)
+            raise ValueError(f"the options already include {REFUSAL!r}: {options}")
         place = self._refusal_place(example["id"], len(options))
-        answer = example["answer"]
         if answer:
             right = ascii_uppercase.index(answer)
             answer = ascii_uppercase[right + (right >= place)]
-        return example | {
-            "options": [*options[:place], REFUSAL, *options[place:]],
-            "answer": answer,
-            "refusal": ascii_uppercase[place],
-        }
+        options = [*options[:place], REFUSAL, *options[place:]]
+        return example | {"options": options, "answer": answer, "refusal": ascii_uppercase[place]}
 
     def _refusal_place(self, row_id: str, count: int) -> int:
         """Return the index of the refusal option among `count` others."""
         position = self.config.refusal_position
-        if isinstance(position, int):
-            return min(position, count)
         if position == "random":
             digest = hashlib.sha256(f"{self.config.refusal_seed}:{row_id}".encode()).digest()
             return int.from_bytes(digest) % (count + 1)
-        return 0 if position == "first" else count
+        return min({"first": 0, "last": count}.get(position, position), count)

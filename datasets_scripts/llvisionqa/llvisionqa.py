@@ -17,7 +17,7 @@ from types import MappingProxyType
 import datasets
 
 from eyechart.datasets_scripts.common.choice.columns import multiple_choice_features
-from eyechart.datasets_scripts.common.choice.q_bench import QuestionBuilder, QuestionSet
+from eyechart.datasets_scripts.common.choice.q_bench import Q_BENCH_CITATION, QuestionBuilder, QuestionSet
 
 CONCERNS = ("distortion", "other", "in-context distortion", "in-context other")
 """Meaning of `concern`, in code order (checked on the release: 514, 432, 304 and 245 questions in dev)."""
@@ -32,16 +32,6 @@ QUESTIONS = QuestionSet(
     concerns=CONCERNS,
     tables=MappingProxyType({"dev": "Q-Bench1_VAL.tsv", "test": "Q-Bench1_TEST.tsv"}),
 )
-CITATION = """\
-@inproceedings{wu2024qbench,
-  title     = {Q-Bench: A Benchmark for General-Purpose Foundation Models on Low-level Vision},
-  author    = {Wu, Haoning and Zhang, Zicheng and Zhang, Erli and Chen, Chaofeng and Liao, Liang and
-               Wang, Annan and Li, Chunyi and Sun, Wenxiu and Yan, Qiong and Zhai, Guangtao and
-               Lin, Weisi},
-  booktitle = {International Conference on Learning Representations},
-  year      = {2024}
-}
-"""
 
 
 class LLVisionQA(QuestionBuilder):
@@ -55,5 +45,5 @@ class LLVisionQA(QuestionBuilder):
             features=multiple_choice_features(["question_type", "concern"]),
             homepage=QUESTIONS.hub,
             license="cc-by-nc-sa-4.0",
-            citation=CITATION,
+            citation=Q_BENCH_CITATION,
         )

@@ -27,13 +27,7 @@ CONCERNS = ("distortion", "concern 1", "concern 2", "concern 3")
 
 
 def pair_names(img_path: str) -> list[str]:
-    r"""Return the names of the two images of a pair.
-
-    Args:
-        img_path: `<folder>\<first>_cat_<second>.jpg`; the folder may be missing or end in a slash.
-
-    Raises:
-        ValueError: It is of another form.
+    r"""Return the names of the two images of a pair; raises ValueError for a path of another form.
 
     Examples:
         >>> pair_names("llvisionqa_compare_dev\\00079.jpg_cat_09769.jpg.jpg")
@@ -42,7 +36,7 @@ def pair_names(img_path: str) -> list[str]:
     file = img_path.replace("\\", "/").rpartition("/")[2]
     names = file.removesuffix(".jpg").split("_cat_")
     if not file.endswith(".jpg") or len(names) != 2 or not all(names):
-        raise ValueError(f"expected <first>_cat_<second>.jpg, found {img_path!r}")
+        raise ValueError(f"field 'img_path' must be <first>_cat_<second>.jpg, found {img_path!r}")
     return names
 
 

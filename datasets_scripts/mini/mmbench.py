@@ -18,7 +18,7 @@ import numpy as np
 from PIL import Image
 
 from eyechart.datasets_scripts.common.choice.abilities import ABILITIES, RELEASED_L2
-from eyechart.datasets_scripts.common.choice.rotations import STRIDE, rotate, rotated_letter
+from eyechart.datasets_scripts.common.choice.passes import STRIDE, rotate, rotated_letter
 from eyechart.datasets_scripts.common.files.base64_images import SHORT_CELL
 from eyechart.datasets_scripts.mini import MINI_SEED
 from eyechart.datasets_scripts.mini.ability_questions import (

@@ -17,9 +17,9 @@ import datasets
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, UsageError, missing_column, unknown_name
 from eyechart.datasets_scripts.common.fingerprint import source_fingerprint
+from eyechart.datasets_scripts.own_data.choices import QUALITIES, WINNER, has_winners
 from eyechart.datasets_scripts.own_data.rows import KINDS, NUMBERED, Kind, OwnData
 from eyechart.datasets_scripts.own_data.sources import BATCH, OwnSource, check_image_folder, open_source
-from eyechart.datasets_scripts.own_data.winners import QUALITIES, WINNER, has_winners
 
 
 def load_own(

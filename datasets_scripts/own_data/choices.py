@@ -1,36 +1,39 @@
-"""Options and answers of your own multiple-choice data: in several columns or one, as letters or as texts."""
+"""Options, answers and winners of your own data: in several columns or one, as letters, texts or numbers."""
 
 import ast
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from string import ascii_uppercase
 from typing import Any, Literal
 
 from eyechart.datasets_scripts.common.choice.columns import checked_letter, clean_options, letter_of_text
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError
+from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.datasets_scripts.common.files.readers import clean_text
 
 AnswerForm = Literal["letters", "texts", "numbers", "private"]
+WINNER = "winner"
+QUALITIES = ("first_quality", "second_quality")
+_PLACES = (("first", "a", "left"), ("second", "b", "right"), ("tie", "draw", "equal", "same"))
 _EMPTY: tuple[Any, ...] = (None, "", [])
 
 
-def read_options(raw: Mapping[str, Any], columns: Sequence[str], *, path: str, number: int) -> list[str]:
+def read_options(raw: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
     """The options of a row: a list, a list written as text, or several columns, the last of which may be empty.
 
     Raises:
-        BadAnnotationError: Not a list of texts, or a column is empty and a later one is not.
+        ValueError: Not a list of texts, or a column is empty and a later one is not.
     """
     if len(columns) == 1:
         value = raw.get(columns[0])
-        return clean_options(_list_in_text(value) if isinstance(value, str) else value, path=path, number=number)
-    values = [None if value is None or value == "" else value for value in map(raw.get, columns)]
-    while values and values[-1] is None:
+        return clean_options(_list_in_text(value) if isinstance(value, str) else value)
+    values = [raw.get(column) for column in columns]
+    while values and values[-1] in _EMPTY:
         values.pop()
-    if None in values:
-        empty = columns[values.index(None)]
-        reason = f"option column {empty!r} is empty, but a later one is not; move the options so that none is empty"
-        raise BadAnnotationError(reason, path=path, row=number)
-    return clean_options(values, path=path, number=number)
+    for column, value in zip(columns, values, strict=False):
+        if value in _EMPTY:
+            raise ValueError(f"option column {column!r} is empty, but a later one is not; move the options")
+    return clean_options(values)
 
 
 def find_answer_form(
@@ -46,8 +49,7 @@ def find_answer_form(
         path: The file, for errors.
 
     Raises:
-        DataError: The answers are numbers without a base, or ambiguous between a letter and a text of different
-            options.
+        DataError: The answers are numbers without a base, or letters and also texts of other options.
     """
     letters = texts = count = numbers = 0
     unclear = ""
@@ -55,33 +57,31 @@ def find_answer_form(
         if raw.get(column) in _EMPTY:
             continue
         count += 1
-        try:
-            found = read_options(raw, options, path=path, number=0)
-        except BadAnnotationError:
-            # The error is reported when the row is parsed.
-            continue
-        answers = _accepted(raw[column], found)
-        numbers += all(answer.isdigit() for answer in answers)
-        are_letters = all(answer.upper() in list(ascii_uppercase[: len(found)]) for answer in answers)
-        letters += are_letters
-        texts += set(answers) <= set(found)
-        other = [
-            one for one in answers if are_letters and one in found and found[ascii_uppercase.index(one.upper())] != one
-        ]
-        unclear = f"{other[0]!r} to the options {list(found)}" if other else unclear
+        # A row without options is an error when it is parsed.
+        with suppress(ValueError):
+            shown = read_options(raw, options)
+            answers = _accepted(raw[column], shown)
+            numbers += all(answer.isdigit() for answer in answers)
+            texts += set(answers) <= set(shown)
+            by_letter = dict(zip(ascii_uppercase, shown, strict=False))
+            if all(answer.upper() in by_letter for answer in answers):
+                letters += 1
+                for answer in answers:
+                    if answer in shown and by_letter[answer.upper()] != answer:
+                        unclear = f"{answer!r} to the options {shown}"
     if not count:
         return "private"
     if has_base:
         return "numbers"
     if unclear and letters == texts:
         raise DataError(f"the answer {unclear} is ambiguous: letter or text? Write all answers as letters", path=path)
-    if numbers and numbers == count and not texts:
+    if numbers == count and not texts:
         reason = f"the answers in {column!r} are numbers; say in columns from which number the options are counted"
         raise DataError(f"{reason}: answer: {{column: {column}, base: 0}} (or base: 1)", path=path)
     return "texts" if texts > letters else "letters"
 
 
-def read_answer(value: Any, options: Sequence[str], form: AnswerForm, base: int, *, path: str, number: int) -> str:
+def read_answer(value: Any, options: Sequence[str], form: AnswerForm, base: int) -> str:
     """The letter of the correct option, the letters of several options if each is accepted, "" if answers are private.
 
     Args:
@@ -89,25 +89,26 @@ def read_answer(value: Any, options: Sequence[str], form: AnswerForm, base: int,
         options: The options of the row.
         form: The form of all answers.
         base: If they are numbers, that of the first option.
-        path: The file, for errors.
-        number: The row's number, for errors.
 
     Raises:
-        BadAnnotationError: An answer is not one of the options, or is the text of several.
+        ValueError: An answer is not one of the options, or is the text of several.
     """
     if form == "private":
         return ""
     letters = set()
     for answer in _accepted(value, options) or [""]:
         if form == "numbers":
-            letters.add(_numbered_letter(answer, len(options), base, path=path, number=number))
-        elif form == "texts":
-            if list(options).count(answer) > 1:
-                reason = f"answer {answer!r} is the text of several options, {list(options)}; write its letter"
-                raise BadAnnotationError(reason, path=path, row=number)
-            letters.add(letter_of_text(answer, options, path=path, number=number))
+            place = int(answer) - base if answer.isdecimal() else -1
+            if not 0 <= place < len(options):
+                last = base + len(options) - 1
+                raise ValueError(f"answer {answer!r} is not a number from {base} to {last}, as base is {base}")
+            letters.add(ascii_uppercase[place])
+        elif form == "letters":
+            letters.add(checked_letter(answer, options))
+        elif list(options).count(answer) > 1:
+            raise ValueError(f"answer {answer!r} is the text of several options, {list(options)}; write its letter")
         else:
-            letters.add(checked_letter(answer, options, path=path, number=number))
+            letters.add(letter_of_text(answer, options))
     return "".join(sorted(letters))
 
 
@@ -115,28 +116,60 @@ def _accepted(value: Any, options: Sequence[str]) -> list[str]:
     """The accepted answers of a row, as texts."""
     if isinstance(value, str) and value.lstrip().startswith("[") and clean_text(value) not in options:
         value = _list_in_text(value)
-    values = [value] if not isinstance(value, list) else value
+    answers = [answer for answer in (value if isinstance(value, list) else [value]) if answer not in _EMPTY]
     # Tables with empty cells store whole numbers as 1.0.
-    return [
-        clean_text(str(int(one) if isinstance(one, float) and one.is_integer() else one))
-        for one in values
-        if one not in _EMPTY
-    ]
-
-
-def _numbered_letter(answer: str, n_options: int, base: int, *, path: str, number: int) -> str:
-    place = int(answer) - base if answer.isdecimal() else -1
-    if not 0 <= place < n_options:
-        reason = f"answer {answer!r} is not a number from {base} to {base + n_options - 1}, as base is {base}"
-        raise BadAnnotationError(reason, path=path, row=number)
-    return ascii_uppercase[place]
+    return [clean_text(str(int(one) if isinstance(one, float) and one.is_integer() else one)) for one in answers]
 
 
 def _list_in_text(text: str) -> Any:
     """Read a list written in a cell as JSON or Python; return any other text unchanged."""
     for read in (json.loads, ast.literal_eval):
-        try:
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
             return read(text)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            continue
     return text
+
+
+def has_winners(given: Mapping[str, Sequence[str]], columns: Collection[str]) -> bool:
+    """Whether pairs have winners and not qualities: by `columns` of the user, or else by the names in the data.
+
+    Raises:
+        UsageError: The user names both.
+    """
+    named = [name for name in QUALITIES if name in given]
+    if WINNER in given and named:
+        raise UsageError(f"columns: {WINNER!r} and {named[0]!r} are both given; leave out one")
+    has_qualities = bool(named) or all(name in columns for name in QUALITIES)
+    return WINNER in given or (WINNER in columns and not has_qualities)
+
+
+def read_winner(value: Any, names: Sequence[Sequence[str]], base: int | None) -> str:
+    """The better image of a pair: "first", "second" or "tie".
+
+    Args:
+        value: With a base, the number of the better image, or the number halfway between for a tie. Otherwise the
+            better image's id, file or column, or first, second, a, b, left, right; or tie, draw, equal, same.
+        names: For each of the two images, its id and its column.
+        base: The number of the first image; None if values are texts.
+
+    Raises:
+        ValueError: The value is not one of these, or means both images.
+    """
+    text = clean_text(str(value))
+    if base is not None:
+        expected = f"{base} (the first image), {base + 1} (the second) or {base + 0.5} (a tie), as base is {base}"
+        with suppress(ValueError):
+            place = float(text) - base
+            if place in (0, 0.5, 1):
+                return {0: "first", 0.5: "tie", 1: "second"}[place]
+        winners = []
+    else:
+        images = " or ".join(repr(one) for own in names for one in own)
+        expected = f"{images}; first or second, a or b, left or right; or tie. Numbers need a base"
+        named = [(*places, *(name.lower() for name in own[1:])) for places, own in zip(_PLACES, names, strict=False)]
+        winners = [places[0] for places, own in zip(named, names, strict=True) if text in own or text.lower() in places]
+        if not winners and text.lower() in _PLACES[2]:
+            return "tie"
+    if len(winners) != 1:
+        problem = "means both images" if winners else "is not allowed"
+        raise ValueError(f"{WINNER} {value!r:.80} {problem}; expected {expected}")
+    return winners[0]

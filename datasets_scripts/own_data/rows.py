@@ -9,18 +9,23 @@ from typing import Any, ClassVar
 import datasets
 
 from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilder, BenchmarkConfig
-from eyechart.datasets_scripts.common.choice.columns import multiple_choice_features
-from eyechart.datasets_scripts.common.description import description_features
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
+from eyechart.datasets_scripts.common.choice.columns import description_features, multiple_choice_features
 from eyechart.datasets_scripts.common.files.base64_images import base64_problem, decode_base64, is_base64
 from eyechart.datasets_scripts.common.files.image_cells import ImageCell
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, clean_text, number_field, text_field
 from eyechart.datasets_scripts.common.left_out import LeftOut
 from eyechart.datasets_scripts.common.pairs.columns import pair_features
 from eyechart.datasets_scripts.common.quality.database import quality_features
-from eyechart.datasets_scripts.own_data.choices import AnswerForm, find_answer_form, read_answer, read_options
+from eyechart.datasets_scripts.own_data.choices import (
+    QUALITIES,
+    WINNER,
+    AnswerForm,
+    find_answer_form,
+    read_answer,
+    read_options,
+    read_winner,
+)
 from eyechart.datasets_scripts.own_data.sources import OwnSource
-from eyechart.datasets_scripts.own_data.winners import QUALITIES, WINNER, read_winner
 
 _IMAGES = ("image", "images")
 _SIDES = ("first_id", "second_id")
@@ -121,32 +126,28 @@ class OwnData(BenchmarkBuilder):
         return (raw for _, raw in self._read(self.config.path) if ROW_ERROR not in raw)
 
     def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any]:
-        features = self._kind.features()
-        names = [name for name in self.config.used if name in features and name not in ("options", *NUMBERED)]
+        used, bases, features = self.config.used, self.config.bases, self._kind.features()
         example: dict[str, Any] = {"id": str(raw["_row"])}
-        try:
-            example |= {name: self._value(name, features[name], raw, path, number) for name in names}
-            for name, column in self.config.groups.items():
-                example[name] = "" if raw.get(column) is None else str(raw[column])
-        except ValueError as error:
-            raise BadAnnotationError(str(error), path=path, row=number) from error
+        for name in used:
+            if name in features and name not in ("options", *NUMBERED):
+                example[name] = self._value(name, features[name], raw, path, number)
+        for name, column in self.config.groups.items():
+            example[name] = "" if raw.get(column) is None else str(raw[column])
         if self.config.kind == "multiple choice":
-            used = self.config.used
-            options = read_options(raw, used["options"], path=path, number=number)
-            value, base = raw.get(used["answer"][0]), self.config.bases.get("answer", 0)
-            answer = read_answer(value, options, self._answer_form, base, path=path, number=number)
-            own = {"question_id": example["id"], "rotation": 0, "hint": "", "options": options, "answer": answer}
-            example = own | example
+            options = read_options(raw, used["options"])
+            answer = read_answer(raw.get(used["answer"][0]), options, self._answer_form, bases.get("answer", 0))
+            own = {"question_id": example["id"], "rotation": 0, "hint": ""}
+            return own | example | {"options": options, "answer": answer}
         if self.config.kind == "pairs":
-            example = dict.fromkeys(QUALITIES) | self._ids_of_pair(example, path, number)
-            if WINNER in self.config.used:
-                value, base = raw.get(self.config.used[WINNER][0]), self.config.bases.get(WINNER)
-                columns = self.config.used["images"]
-                names = [
-                    (example[side], *columns[place : place + 1 if len(columns) > 1 else 0])
-                    for place, side in enumerate(_SIDES)
-                ]
-                example[WINNER] = read_winner(value, names, base, path=path, number=number)
+            example = dict.fromkeys(QUALITIES) | example
+            for name, image in zip(_SIDES, example["images"], strict=True):
+                if name not in example and not isinstance(image, str):
+                    raise ValueError(f"missing column {name!r}: images that are not files need ids")
+                example.setdefault(name, image)
+            if WINNER in used:
+                columns = [(column,) for column in used["images"]] if len(used["images"]) > 1 else [(), ()]
+                names = [(example[side], *column) for side, column in zip(_SIDES, columns, strict=True)]
+                example[WINNER] = read_winner(raw.get(used[WINNER][0]), names, bases.get(WINNER))
         return example
 
     def _value(self, name: str, feature: Any, raw: Mapping[str, Any], path: str, number: int) -> Any:
@@ -160,10 +161,10 @@ class OwnData(BenchmarkBuilder):
         if feature.dtype == "float64":
             return number_field(raw, column, path=path, number=number)
         if feature.dtype == "int32":
-            found = number_field(raw, column, path=path, number=number)
-            if not found.is_integer() or abs(found) >= 2**31:
+            whole = number_field(raw, column, path=path, number=number)
+            if not whole.is_integer() or abs(whole) >= 2**31:
                 raise ValueError(f"field {column!r} must be a whole number below 2**31, found {value!r:.80}")
-            return int(found)
+            return int(whole)
         # Ids, names of groups and references may be numbers.
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if is_number and (name == "description" or (isinstance(value, int) and name not in self._kind.required)):
@@ -176,18 +177,17 @@ class OwnData(BenchmarkBuilder):
         values = [raw.get(column) for column in columns]
         if len(columns) == 1 and isinstance(values[0], list):
             values = values[0]
-        found = [self._image(value, raw) for value in values]
-        if self.config.kind == "pairs" and len(found) != 2:
-            raise ValueError(f"expected two images, found {len(found)}")
+        images = [self._image(value) for value in values]
+        count = 1 if name == "image" else 2 if self.config.kind == "pairs" else len(images)
+        if len(images) != count:
+            raise ValueError(f"expected {'one image' if count == 1 else 'two images'}, found {len(images)}")
         if name == "image":
-            if len(found) != 1:
-                raise ValueError(f"expected one image, found {len(found)}")
-            return found[0]
+            return images[0]
         # Columns of further images may be empty.
-        present = [image for image in found if image is not None]
-        return found if self.config.kind == "pairs" else present or [None]
+        present = [image for image in images if image is not None]
+        return images if self.config.kind == "pairs" else present or [None]
 
-    def _image(self, value: Any, raw: Mapping[str, Any]) -> str | ImageCell | None:
+    def _image(self, value: Any) -> str | ImageCell | None:
         if value is None or isinstance(value, ImageCell):
             return value
         if not isinstance(value, str):
@@ -195,11 +195,9 @@ class OwnData(BenchmarkBuilder):
         text = value if is_base64(value) else clean_text(value)
         if "://" in text:
             raise ValueError(f"an image is the URL {text!r:.80}; download or unpack the images and use their paths")
-        if not text:
-            return None
         if is_base64(text):
             return _Base64Text(text)
-        return self._images_by_index.get(text, text)
+        return self._images_by_index.get(text, text) or None
 
     @cached_property
     def _images_by_index(self) -> dict[str, ImageCell]:
@@ -214,14 +212,3 @@ class OwnData(BenchmarkBuilder):
         used = self.config.used
         has_base = "answer" in self.config.bases
         return find_answer_form(self._good_rows(), used["answer"][0], used["options"], has_base, self.config.path)
-
-    def _ids_of_pair(self, example: dict[str, Any], path: str, number: int) -> dict[str, Any]:
-        """Add the file names of the images as their ids, unless the data have ids."""
-        for name, image in zip(_SIDES, example["images"], strict=True):
-            if name in example:
-                continue
-            if not isinstance(image, str):
-                reason = f"missing column {name!r}: images that are not files need ids"
-                raise BadAnnotationError(reason, path=path, row=number)
-            example[name] = image
-        return example

@@ -7,105 +7,65 @@ readable. CCBench has seven categories of its own, without levels.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from eyechart.datasets_scripts.common.errors import unknown_name
 
 
 @dataclass(frozen=True)
 class Ability:
-    """One leaf ability and its two higher levels."""
+    """One leaf ability (L-3, or a category of CCBench), and its two higher levels ("" for CCBench)."""
 
     category: str
-    """L-3, or CCBench's category."""
     l2_category: str = ""
-    """One of `L2_CODES`; "" for CCBench."""
     l1_category: str = ""
-    """"perception" or "reasoning"; "" for CCBench."""
+    """"perception" or "reasoning"."""
 
 
-L2_CODES: Mapping[str, str] = MappingProxyType(
-    {
-        "coarse perception": "CP",
-        "fine-grained perception (single-instance)": "FP-S",
-        "fine-grained perception (cross-instance)": "FP-C",
-        "attribute reasoning": "AR",
-        "logic reasoning": "LR",
-        "relation reasoning": "RR",
-    }
+# L-1, L-2, L-2 as released, L-3 as released.
+_LEVELS = (
+    (
+        *("perception", "coarse perception", "coarse_perception"),
+        "image_style image_scene image_emotion image_quality image_topic",
+    ),
+    (
+        *("perception", "fine-grained perception (single-instance)", "finegrained_perception (instance-level)"),
+        "object_localization attribute_recognition celebrity_recognition ocr",
+    ),
+    (
+        *("perception", "fine-grained perception (cross-instance)", "finegrained_perception (cross-instance)"),
+        "spatial_relationship attribute_comparison action_recognition",
+    ),
+    (
+        *("reasoning", "attribute reasoning", "attribute_reasoning"),
+        "physical_property_reasoning function_reasoning identity_reasoning",
+    ),
+    (
+        *("reasoning", "logic reasoning", "logic_reasoning"),
+        "structuralized_imagetext_understanding future_prediction",
+    ),
+    (
+        *("reasoning", "relation reasoning", "relation_reasoning"),
+        "social_relation physical_relation nature_relation",
+    ),
 )
-"""The paper's short form of every L-2 ability."""
-
-RELEASED_L2: Mapping[str, str] = MappingProxyType(
-    {
-        "coarse perception": "coarse_perception",
-        "fine-grained perception (single-instance)": "finegrained_perception (instance-level)",
-        "fine-grained perception (cross-instance)": "finegrained_perception (cross-instance)",
-        "attribute reasoning": "attribute_reasoning",
-        "logic reasoning": "logic_reasoning",
-        "relation reasoning": "relation_reasoning",
-    }
+_CCBENCH = (
+    "calligraphy_painting cultural_relic food_clothes historical_figure scenery_building sketch_reasoning "
+    "traditional_show"
 )
+_SPELLED = {"ocr": "OCR", "structuralized_imagetext_understanding": "structuralized image-text understanding"}
+
+
+def _abilities(released: str, *levels: str) -> dict[str, Ability]:
+    return {name: Ability(_SPELLED.get(name, name.replace("_", " ")), *levels) for name in released.split()}
+
+
+RELEASED_L2: Mapping[str, str] = {l2: released for _, l2, released, _ in _LEVELS}
 """The release's name of every L-2 ability."""
-_LEAVES = {
-    ("perception", "coarse perception"): (
-        "image_style",
-        "image_scene",
-        "image_emotion",
-        "image_quality",
-        "image_topic",
-    ),
-    ("perception", "fine-grained perception (single-instance)"): (
-        "object_localization",
-        "attribute_recognition",
-        "celebrity_recognition",
-        "ocr",
-    ),
-    ("perception", "fine-grained perception (cross-instance)"): (
-        "spatial_relationship",
-        "attribute_comparison",
-        "action_recognition",
-    ),
-    ("reasoning", "attribute reasoning"): (
-        "physical_property_reasoning",
-        "function_reasoning",
-        "identity_reasoning",
-    ),
-    ("reasoning", "logic reasoning"): ("structuralized_imagetext_understanding", "future_prediction"),
-    ("reasoning", "relation reasoning"): ("social_relation", "physical_relation", "nature_relation"),
+ABILITIES: Mapping[str, Ability] = {
+    name: ability for l1, l2, _, leaves in _LEVELS for name, ability in _abilities(leaves, l2, l1).items()
 }
-_UNLIKE_RELEASED = {
-    "ocr": "OCR",
-    "structuralized_imagetext_understanding": "structuralized image-text understanding",
-}
-
-
-def _readable(released: str) -> str:
-    return _UNLIKE_RELEASED.get(released, released.replace("_", " "))
-
-
-ABILITIES: Mapping[str, Ability] = MappingProxyType(
-    {
-        leaf: Ability(_readable(leaf), l2_category, l1_category)
-        for (l1_category, l2_category), leaves in _LEAVES.items()
-        for leaf in leaves
-    }
-)
 """MMBench's twenty leaf abilities by their names in the release."""
-CCBENCH_CATEGORIES: Mapping[str, Ability] = MappingProxyType(
-    {
-        released: Ability(_readable(released))
-        for released in (
-            "calligraphy_painting",
-            "cultural_relic",
-            "food_clothes",
-            "historical_figure",
-            "scenery_building",
-            "sketch_reasoning",
-            "traditional_show",
-        )
-    }
-)
+CCBENCH_CATEGORIES: Mapping[str, Ability] = _abilities(_CCBENCH)
 """CCBench's categories by their names in the release."""
 
 
@@ -118,7 +78,7 @@ def find_ability(category: str, l2_category: str, table: Mapping[str, Ability]) 
         table: `ABILITIES` or `CCBENCH_CATEGORIES`.
 
     Raises:
-        ValueError: Unknown category or L-2 category, or the two do not match.
+        ValueError: Unknown category, or the L-2 category is another one.
 
     Examples:
         >>> find_ability("ocr", "finegrained_perception (instance-level)", ABILITIES)
@@ -126,10 +86,7 @@ def find_ability(category: str, l2_category: str, table: Mapping[str, Ability]) 
     """
     if category not in table:
         raise unknown_name("category", category, table)
-    ability = table[category]
-    if l2_category and l2_category not in RELEASED_L2.values():
-        raise unknown_name("l2-category", l2_category, RELEASED_L2.values())
-    right = RELEASED_L2.get(ability.l2_category, "")
-    if l2_category and l2_category != right:
-        raise ValueError(f"l2-category of category {category!r} must be {right!r}, found {l2_category!r}")
-    return ability
+    released = RELEASED_L2.get(table[category].l2_category, "")
+    if l2_category not in ("", released):
+        raise ValueError(f"l2-category of category {category!r} must be {released!r}, found {l2_category!r}")
+    return table[category]

@@ -1,21 +1,16 @@
-"""The multiple-choice columns: their features, and checks of every multiple-choice row."""
+"""The columns of multiple-choice questions and of descriptions, and checks of options and answers."""
 
-import string
 from collections.abc import Sequence
+from string import ascii_uppercase
 from typing import Any
 
 import datasets
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.files.readers import clean_text
 
 
 def multiple_choice_features(groups: Sequence[str]) -> datasets.Features:
-    """Return the features of the multiple-choice kind.
-
-    Args:
-        groups: Names of the benchmark's own group columns, for example "question_type".
-    """
+    """Return the features of multiple choice, with the benchmark's own group columns."""
     text = datasets.Value("string")
     columns: dict[str, Any] = {
         "id": text,
@@ -30,43 +25,38 @@ def multiple_choice_features(groups: Sequence[str]) -> datasets.Features:
     return datasets.Features({**columns, **dict.fromkeys(groups, text)})
 
 
-def clean_options(options: Any, *, path: str, number: int) -> list[str]:
-    """Return the cleaned option texts, in the release's order.
+def description_features() -> datasets.Features:
+    """Return the features of descriptions: `description` is "" if private, `level` None if there are no levels."""
+    text = datasets.Value("string")
+    return datasets.Features({"id": text, "image": datasets.Image(), "description": text, "level": text})
 
-    A duplicate option or a single option is not an error: released questions have them.
+
+def clean_options(options: Any) -> list[str]:
+    """Return the cleaned option texts, in the release's order; released questions may repeat an option or have one.
 
     Raises:
-        BadAnnotationError: Not a list of 1 to 26 non-empty texts.
+        ValueError: Not a list of 1 to 26 non-empty texts.
     """
     if not isinstance(options, list) or not all(isinstance(option, str) for option in options):
-        raise BadAnnotationError(f"options must be a list of texts, found {options!r}", path=path, row=number)
+        raise ValueError(f"options must be a list of texts, found {options!r}")
     texts = [clean_text(option) for option in options]
-    if not 1 <= len(texts) <= len(string.ascii_uppercase) or "" in texts:
-        raise BadAnnotationError(f"expected 1 to 26 non-empty options, found {texts}", path=path, row=number)
+    if not 1 <= len(texts) <= len(ascii_uppercase) or "" in texts:
+        raise ValueError(f"expected 1 to 26 non-empty options, found {texts}")
     return texts
 
 
-def letter_of_text(answer: Any, options: Sequence[str], *, path: str, number: int) -> str:
-    """Return the letter of the option whose text is `answer`; of two such options, that of the first one.
-
-    Raises:
-        BadAnnotationError: No option has this text.
-    """
+def letter_of_text(answer: Any, options: Sequence[str]) -> str:
+    """Return the letter of the first option whose text is `answer`; raises ValueError if there is none."""
     text = clean_text(answer) if isinstance(answer, str) else answer
     if text not in options:
-        reason = f"answer {answer!r} is not one of the options {list(options)}"
-        raise BadAnnotationError(reason, path=path, row=number)
-    return string.ascii_uppercase[list(options).index(text)]
+        raise ValueError(f"answer {answer!r} is not one of the options {list(options)}")
+    return ascii_uppercase[list(options).index(text)]
 
 
-def checked_letter(answer: Any, options: Sequence[str], *, path: str, number: int) -> str:
-    """Return `answer` as the upper-case letter of one of the options.
-
-    Raises:
-        BadAnnotationError: Not a letter, or not the letter of an option.
-    """
+def checked_letter(answer: Any, options: Sequence[str]) -> str:
+    """Return `answer` as an upper-case letter; raises ValueError unless it is that of an option."""
     letter = clean_text(answer).upper() if isinstance(answer, str) else answer
-    letters = list(string.ascii_uppercase[: len(options)])
+    letters = list(ascii_uppercase[: len(options)])
     if letter not in letters:
-        raise BadAnnotationError(f"answer must be one of {letters}, found {answer!r}", path=path, row=number)
+        raise ValueError(f"answer must be one of {letters}, found {answer!r}")
     return str(letter)

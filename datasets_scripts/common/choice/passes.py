@@ -1,13 +1,17 @@
-"""The passes of a question under CircularEval: the release's own passes, or one rotation for each option."""
+"""The passes of a question under CircularEval (MMBench, Sec. 3.1): the release's own, or one rotation for each option.
 
-from collections.abc import Mapping
+Pass r of question q is the release's row with index q + r * 1,000,000. Most official passes rotate the options by one
+position to the right from pass to pass. Some do not: 53 questions of MMBench's dev files have three passes of four
+options, the last of which never moves. So the release's passes are used unchanged.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from string import ascii_uppercase
 from typing import Any
 
-from eyechart.datasets_scripts.common.choice.rotations import STRIDE, rotate, rotated_letter
-
-MAIN = "main"
-"""The first pass."""
+STRIDE = 1_000_000
+"""Distance between the indices of one pass and the next."""
 _ROTATION = "rotation:"
 
 
@@ -28,7 +32,7 @@ class QuestionPass:
     @property
     def name(self) -> str:
         """Its name in requests and predictions: "main", "rotation:1", ..."""
-        return rotation_pass(self.number)
+        return f"{_ROTATION}{self.number}" if self.number else "main"
 
 
 def passes_of(row: Mapping[str, Any]) -> list[QuestionPass]:
@@ -65,14 +69,25 @@ def passes_of(row: Mapping[str, Any]) -> list[QuestionPass]:
     ]
 
 
-def rotation_pass(number: int) -> str:
-    """The name of a pass.
+def rotate(options: Sequence[str], places: int) -> tuple[str, ...]:
+    """Return the options rotated to the right, as in official passes.
 
     Examples:
-        >>> rotation_pass(0), rotation_pass(2)
-        ('main', 'rotation:2')
+        >>> rotate(["red", "green", "blue"], 1)
+        ('blue', 'red', 'green')
     """
-    return f"{_ROTATION}{number}" if number else MAIN
+    start = -places % len(options)
+    return (*options[start:], *options[:start])
+
+
+def rotated_letter(letter: str, places: int, n_options: int) -> str:
+    """Return an option's letter after `rotate`; "" stays "" (a private answer).
+
+    Examples:
+        >>> rotated_letter("C", 1, n_options=3)
+        'A'
+    """
+    return ascii_uppercase[(ascii_uppercase.index(letter) + places) % n_options] if letter else ""
 
 
 def pass_number(name: str) -> int:

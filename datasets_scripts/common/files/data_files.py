@@ -1,16 +1,16 @@
-"""Finding annotation files: those that the user named (not `datasets` on its own), and the Parquet files of a split."""
+"""Finding annotation files: those that the user named (not `datasets` on its own), and those of a release's folder."""
 
 import glob
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datasets.data_files import DataFilesDict, EmptyDatasetError, get_data_patterns
 
-from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
-from eyechart.datasets_scripts.common.paths import is_image
+from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError, unknown_name
+from eyechart.datasets_scripts.common.paths import first_file, is_image
 
 if TYPE_CHECKING:
     from eyechart.datasets_scripts.common.builder import BenchmarkConfig
@@ -66,10 +66,34 @@ def files_by_split(chosen: dict[str, list[str]], splits: Sequence[str]) -> dict[
     return files
 
 
-def split_parquet_files(folders: Sequence[str], split: str) -> list[str]:
-    """Return the sorted files `<split>*.parquet` of the first of `folders` that has any."""
-    found = (glob.glob(os.path.join(glob.escape(folder), f"{split}*.parquet")) for folder in folders)
-    return next(filter(None, (sorted(filter(os.path.isfile, files)) for files in found)), [])
+def release_files(
+    data_dir: str, names: Mapping[str, Sequence[str]], parquet_folders: Sequence[str], how_to_get: str
+) -> dict[str, list[str]]:
+    """Find the annotation files of each split in a release's folder.
+
+    Args:
+        data_dir: The folder.
+        names: By split, the names of its file, the first of which is used. A split without a file may have Parquet
+            files `<split>*.parquet`; the only split of a dataset may be called "test" there.
+        parquet_folders: Folders for these, relative to `data_dir`; the first one with a file is used.
+        how_to_get: The end of the error.
+
+    Raises:
+        MissingFileError: No split has a file.
+    """
+    files: dict[str, list[str]] = {}
+    for split, candidates in names.items():
+        table = first_file(data_dir, candidates)
+        stems = (split, "test") if len(names) == 1 else (split,)
+        places = [os.path.join(data_dir, folder) for folder in parquet_folders]
+        found = [glob.glob(os.path.join(glob.escape(place), f"{stem}*.parquet")) for stem in stems for place in places]
+        if paths := [table] if table else next(filter(None, found), []):
+            files[split] = sorted(paths)
+    if not files:
+        wanted = ", ".join(f"{candidates[0]}, {split}*.parquet" for split, candidates in names.items())
+        reason = f"no annotation file; expected one or more of: {wanted}\n{how_to_get}"
+        raise MissingFileError(reason, path=data_dir)
+    return files
 
 
 def _split_of(key: str, path: str, splits: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, cast
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
 
 from eyechart.datasets_scripts.common.choice.aesthetics import PARTS
-from eyechart.datasets_scripts.common.choice.rotations import STRIDE
+from eyechart.datasets_scripts.common.choice.passes import STRIDE
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
 from eyechart.datasets_scripts.common.files.csv_text import unescaped
 from eyechart.datasets_scripts.common.files.readers import (

@@ -181,33 +181,25 @@ def test_groups_can_be_given_in_a_file(release: Release) -> None:
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        ("x.png,AesP,content,,", r"row 2: image 'x\.png' is not in the release\. Correct the name, or delete the row"),
-        ("spaq_07912.png,AesP,,,", r"row 2: image 'spaq_07912\.png' is not .*; did you mean 'spaq_07911\.png'\?"),
-        (
-            "spaq_07911.png,AesB,,,",
-            "column 'task' must be one of AesP, AesE, AesA1, AesI; found 'AesB'",
-        ),
-        ("spaq_07911.png,,,,", "row 2: columns 'image' and 'task' must not be empty"),
-        (
-            "spaq_07911.png,AesP,vibe,,",
-            "row 2: column 'dimension' must be one of technical quality, color and light, composition, content, or "
-            "empty for task AesP; found 'vibe'",
-        ),
-        ("spaq_07911.png,AesA1,vibe,,", "row 2: column 'dimension' must be empty for task AesA1; found 'vibe'"),
-        ("spaq_07911.png,AesP,,photo,", "'source' must be one of natural, artistic, AI-generated, or empty; found 'ph"),
-        ("spaq_07911.png,AesP,,,who", "column 'type' must be one of yes-or-no, what, how, why, or empty; found 'who'"),
-        ("spaq_07911.png,AesP,,", "row 2: expected 5 fields, as in the header; found 4"),
-        (
-            "spaq_07911.png,AesP,content,,\nspaq_07911.png,AesP,composition,,",
-            "row 3: row 2 has other values for Ae",
-        ),
+        ("x.png,AesP,content,,", "unknown image 'x.png' of the release"),
+        ("spaq_07912.png,AesP,,,", "unknown image 'spaq_07912.png' of the release; did you mean 'spaq_07911.png'?"),
+        ("spaq_07911.png,AesB,,,", "unknown task 'AesB'; did you mean 'AesP'? Available: AesP, AesE, AesA1, AesI"),
+        (",AesP,,,", "unknown image ''"),
+        ("spaq_07911.png,,,,", "unknown task ''"),
+        ("spaq_07911.png,AesP,vibe,,", "unknown dimension 'vibe' of task AesP; available: technical quality, color"),
+        ("spaq_07911.png,AesA1,vibe,,", "unknown dimension 'vibe' of task AesA1; available: none"),
+        ("spaq_07911.png,AesP,,photo,", "unknown source 'photo'; available: natural, artistic, AI-generated"),
+        ("spaq_07911.png,AesP,,,who", "unknown type 'who'"),
+        ("spaq_07911.png,AesP,,", "expected 5 fields, as in the header; found 4"),
+        ("spaq_07911.png,AesP,content,,\nspaq_07911.png,AesP,vibe,,", "row 3: unknown dimension 'vibe'"),
+        ("spaq_07911.png,AesP,content,,\nspaq_07911.png,AesP,composition,,", "row 3: another row has other values"),
     ],
 )
 def test_bad_groups(release: Release, row: str, reason: str) -> None:
-    with pytest.raises(
-        BadAnnotationError, match=rf"AesBench_groups\.csv, {'' if 'row' in reason else 'row 2: .*'}{reason}"
-    ):
+    with pytest.raises(BadAnnotationError) as caught:
         load_dataset("aesbench", data_dir=groups(release(), row), skip_bad=True)
+    expected = f"{GROUPS_FILE}, {'' if reason.startswith('row') else 'row 2: '}{reason}"
+    assert expected in str(caught.value)
 
 
 def test_groups_need_all_their_columns(release: Release) -> None:
@@ -217,55 +209,31 @@ def test_groups_need_all_their_columns(release: Release) -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "change", "reason"),
+    ("part", "change", "reason"),
     [
-        ("perception", {"AesP": {"Question": None}}, "field 'Question' is missing"),
-        ("perception", {"AesP": {"Question": " "}}, "field 'Question' is empty"),
-        ("perception", {"AesP": {"Options": None}}, "field 'Options' is missing"),
-        ("perception", {"AesP": {"Options": ["Yes", "No"]}}, "field 'Options' must be text, found"),
-        (
-            "perception",
-            {"AesP": {"Options": "A) Yes B) No", "Answer": "A"}},
-            r"options must be lines 'A\) \.\.\.', 'B\)",
-        ),
-        ("perception", {"AesP": {"Options": "A)\nB)", "Answer": "A"}}, "expected 1 to 26 options"),
-        (
-            "perception",
-            {"AesP": {"Options": "A) Yes\nC) No"}},
-            r"options must be lines 'A\) \.\.\.', 'B\) \.\.\.', found 'A\) Yes",
-        ),
-        ("perception", {"AesP": {"Options": "A) Yes\nand so on\nB) No"}}, "options must be lines"),
-        (
-            "perception",
-            {"AesP": {"Options": "A) Yes\nA) No", "Answer": "A"}},
-            "answer 'A' matches several of the options",
-        ),
-        (
-            "perception",
-            {"AesP": {"Answer": "E"}},
-            r"answer 'E' is not one of the options \['A\) Depth', 'B\) Sharpness'",
-        ),
-        ("perception", {"AesP": {"Answer": "Dark"}}, "answer 'Dark' is not one of the options"),
-        ("perception", {"AesP": {"Answer": "A) Light"}}, r"answer 'A\) Light' is not one of the options"),
-        ("perception", {"AesP": {"Answer": None}}, "field 'Answer' is missing"),
-        (
-            "interpretation",
-            {"AesI": {"Question": "Why?"}},
-            r"no aesthetic level \(high, medium, low\) in the question 'Why\?'",
-        ),
-        ("interpretation", {"AesI": {"Answer": None}}, "field 'Answer' is missing"),
+        ("AesP", {"Question": None}, "field 'Question' is missing"),
+        ("AesP", {"Options": ["Yes", "No"]}, "field 'Options' must be text, found"),
+        ("AesP", {"Options": "A) Yes B) No", "Answer": "A"}, "options must be lines 'A) ...', 'B) ...'"),
+        ("AesP", {"Options": "A)\nB)", "Answer": "A"}, "expected 1 to 26 options"),
+        ("AesP", {"Options": "A) Yes\nC) No"}, "options must be lines"),
+        ("AesP", {"Options": "A) Yes\nand so on\nB) No"}, "options must be lines"),
+        ("AesP", {"Options": "A) Yes\nA) No", "Answer": "A"}, "answer 'A' matches several of the options"),
+        ("AesP", {"Answer": "E"}, "answer 'E' is not one of the options ['A) Depth', 'B) Sharpness'"),
+        ("AesP", {"Answer": "Dark"}, "answer 'Dark' is not one"),
+        ("AesP", {"Answer": "A) Light"}, "answer 'A) Light' is not one"),
+        ("AesP", {"Answer": None}, "field 'Answer' is missing"),
+        ("AesI", {"Question": "Why?"}, "no aesthetic level (high, medium, low) in the question 'Why?'"),
+        ("AesI", {"Answer": None}, "field 'Answer' is missing"),
     ],
 )
-def test_bad_rows(release: Release, config: str, change: dict[str, Any], reason: str) -> None:
-    data_dir = release({NAMES[0]: entry(), NAMES[1]: entry(**change), NAMES[2]: entry()})
-    with pytest.raises(
-        BadAnnotationError, match=rf"AesBench_evaluation\.json, row 2: image '{NAMES[1]}': .*{reason}"
-    ) as caught:
+def test_bad_rows(release: Release, part: str, change: dict[str, Any], reason: str) -> None:
+    data_dir = release({NAMES[0]: entry(), NAMES[1]: entry(**{part: change}), NAMES[2]: entry()})
+    config = "perception" if part == "AesP" else "interpretation"
+    with pytest.raises(BadAnnotationError) as caught:
         load_dataset("aesbench", config, data_dir=data_dir)
-    assert any("--skip-bad" in note for note in caught.value.__notes__)
-    part = load_dataset("aesbench", config, data_dir=data_dir, split="test", skip_bad=True)
-    assert part["id"][:] == [NAMES[0], NAMES[2]]
-    assert [item["id"] for item in left_out(part)] == ["2"]
+    assert f"AesBench_evaluation.json, row 2: image '{NAMES[1]}': {reason}" in str(caught.value)
+    loaded = load_dataset("aesbench", config, data_dir=data_dir, split="test", skip_bad=True)
+    assert loaded["id"][:] == [NAMES[0], NAMES[2]] and [item["id"] for item in left_out(loaded)] == ["2"]
 
 
 @pytest.mark.parametrize(
@@ -294,34 +262,25 @@ def test_bad_files(release: Release, text: str, reason: str) -> None:
         load_dataset("aesbench", data_dir=release(text))
 
 
-@pytest.mark.parametrize("name", ["../secret.png", "/etc/secret.png", ""])
-def test_names_that_lead_elsewhere(release: Release, name: str) -> None:
-    with pytest.raises(BadAnnotationError, match=r"row 1: .*points outside the image folder"):
-        load_dataset("aesbench", data_dir=release({name: entry()}))
-
-
 def test_names_that_differ_only_in_composition(release: Release) -> None:
-    twice = {"e\N{COMBINING ACUTE ACCENT}.png": entry(), "\N{LATIN SMALL LETTER E WITH ACUTE}.png": entry()}
-    data_dir = release(twice, images=["\N{LATIN SMALL LETTER E WITH ACUTE}.png"])
+    composed = "\N{LATIN SMALL LETTER E WITH ACUTE}.png"
+    data_dir = release({"e\N{COMBINING ACUTE ACCENT}.png": entry(), composed: entry()}, images=[composed])
     with pytest.raises(BadAnnotationError, match="row 2: duplicate id"):
         load_dataset("aesbench", data_dir=data_dir)
 
 
 def test_missing_images(release: Release) -> None:
     data_dir = release(images=NAMES[:1])
-    with pytest.raises(MissingImagesError, match=r"no image file found for 2 items") as caught:
+    with pytest.raises(MissingImagesError, match=r"(?s)no image file found for 2 items.*EAPD_release"):
         load_dataset("aesbench", "interpretation", data_dir=data_dir)
-    assert "EAPD_release" in str(caught.value)
     part = load_dataset("aesbench", "interpretation", data_dir=data_dir, split="test", skip_missing=True)
-    assert part["id"][:] == NAMES[:1]
-    assert [item["id"] for item in left_out(part)] == NAMES[1:]
+    assert part["id"][:] == NAMES[:1] and [item["id"] for item in left_out(part)] == NAMES[1:]
 
 
 def test_without_the_release_the_error_says_what_to_do(tmp_path: Path) -> None:
+    reason = r"(?s)EAPD_release\.zip from https://huggingface\.co.*password.*Unpack.*as data_dir"
     for arguments in ({}, {"data_dir": tmp_path}):
-        with pytest.raises(
-            MissingFileError, match=r"(?s)EAPD_release\.zip from https://huggingface\.co.*password.*Unpack.*as data_dir"
-        ):
+        with pytest.raises(MissingFileError, match=reason):
             load_dataset("aesbench", **arguments)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import openpyxl
 
-from eyechart.datasets_scripts.common.choice.rotations import STRIDE, rotate, rotated_letter
+from eyechart.datasets_scripts.common.choice.passes import STRIDE, rotate, rotated_letter
 from eyechart.evaluators.requests.types import Request
 
 Rows = Sequence[Mapping[str, Any]]

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from eyechart.datasets_scripts.common.choice.rotations import rotate
+from eyechart.datasets_scripts.common.choice.passes import rotate
 from eyechart.datasets_scripts.common.errors import DataError, MissingFileError, UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend

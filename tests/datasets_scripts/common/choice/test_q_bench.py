@@ -1,0 +1,485 @@
+"""Q-Bench's questions on single images (LLVisionQA) and on pairs; VLMEvalKit's tables: see `test_tables.py`."""
+
+import json
+import shutil
+import tarfile
+import zipfile
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import datasets
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from eyechart.datasets_scripts import left_out, load_dataset, mini
+from eyechart.datasets_scripts.common.errors import (
+    BadAnnotationError,
+    BadArchiveError,
+    MissingFileError,
+    MissingImagesError,
+    UsageError,
+)
+from eyechart.datasets_scripts.export import export
+from eyechart.datasets_scripts.llvisionqa import llvisionqa as single_script
+from eyechart.datasets_scripts.llvisionqa_pairs import llvisionqa_pairs as pair_script
+from tests.real_pairs import released_dev_rows
+
+Folder = Callable[..., Path]
+Row = Callable[..., dict[str, Any]]
+PRIVATE = {"correct_ans": None, "correct_choice": None}
+
+
+def pair_row(number: int, **changes: Any) -> dict[str, Any]:
+    """A row of the pairs' release, on images 0 and `number`; a change to None removes the field."""
+    row = {
+        "type": 2,
+        "concern": 0,
+        "question": f"Compared to the first image, how is the clarity of image {number}?",
+        "img_path": f"llvisionqa_compare_dev\\0.png_cat_{number}.png.jpg",
+        "candidates": ["More blurry", "Clearer", "About the same"],
+        "correct_ans": "Clearer",
+        "correct_choice": "B",
+    }
+    return {key: value for key, value in (row | changes).items() if value is not None}
+
+
+@pytest.fixture
+def pairs(tmp_path: Path, write_image: Callable[..., None]) -> Folder:
+    """Return a function that writes a folder in the layout of Q-Bench2; text becomes a line as it is."""
+
+    def write(dev: Any = None, test: Any = None, image_folder: str = "all_single_images", count: int = 3) -> Path:
+        folder = tmp_path / "pairs"
+        folder.mkdir(exist_ok=True)
+        dev = [pair_row(1), pair_row(2)] if dev is None else dev
+        test = [pair_row(1, **PRIVATE)] if test is None else test
+        for split, lines in (("dev", dev), ("test", test)):
+            if lines != "absent":
+                text = "\n".join(json.dumps(line) if isinstance(line, dict) else line for line in lines)
+                (folder / f"q-bench2-a1-{split}.jsonl").write_text(text, encoding="utf-8")
+        for number in range(count):
+            write_image(folder / image_folder / f"{number}.png", number)
+        return folder
+
+    return write
+
+
+@pytest.mark.parametrize("image_folder", ["", "images", "images_llvisionqa"])
+def test_the_layouts_of_single_images(llvisionqa: Folder, image_folder: str) -> None:
+    parts = load_dataset("llvisionqa", data_dir=llvisionqa(image_folder=image_folder))
+    assert list(parts) == ["dev", "test"]
+    row = parts["dev"][1]
+    assert row.pop("images")[0].size == (10, 8)
+    assert row == {
+        "id": "dev-1.png",
+        "question_id": "dev-1.png",
+        "rotation": 0,
+        "question": "What is the distortion of image 1?",
+        "hint": "",
+        "options": ["Blur", "Noise", "None"],
+        "answer": "B",
+        "question_type": "what",
+        "concern": "distortion",
+    }
+    assert parts["test"]["answer"][:] == ["", "", ""]
+
+
+@pytest.mark.parametrize("image_folder", ["all_single_images", "images", ""])
+def test_the_layouts_of_pairs(pairs: Folder, image_folder: str) -> None:
+    parts = load_dataset("llvisionqa_pairs", data_dir=pairs(image_folder=image_folder))
+    assert list(parts) == ["dev", "test"]
+    row = parts["dev"][1]
+    assert [image.filename.rpartition("/")[2] for image in row.pop("images")] == ["0.png", "2.png"]
+    assert row == {
+        "id": "dev-0.png_cat_2.png",
+        "question_id": "dev-0.png_cat_2.png",
+        "rotation": 0,
+        "question": "Compared to the first image, how is the clarity of image 2?",
+        "hint": "",
+        "options": ["More blurry", "Clearer", "About the same"],
+        "answer": "B",
+        "question_type": "how",
+        "concern": "distortion",
+    }
+    assert parts["test"]["answer"][:] == [""]
+
+
+@pytest.mark.parametrize(
+    ("img_path", "names"),
+    [
+        ("llvisionqa_compare_dev\\00079.jpg_cat_09769.jpg.jpg", ["00079.jpg", "09769.jpg"]),
+        ("llvisionqa_compare_test\\I03_05_01.png_cat_AVA__281981.jpg.jpg", ["I03_05_01.png", "AVA__281981.jpg"]),
+        ("llvisionqa_compare_dev/647.JPG_cat_54.bmp.jpg", ["647.JPG", "54.bmp"]),
+        ("a.webp_cat_b.webp.jpg", ["a.webp", "b.webp"]),
+        ("..\\..\\a.jpg_cat_b.jpg.jpg", ["a.jpg", "b.jpg"]),
+    ],
+)
+def test_names_of_the_two_images(img_path: str, names: list[str]) -> None:
+    assert pair_script.pair_names(img_path) == names
+
+
+def test_codes_and_ids(llvisionqa: Folder, qa_row: Row, pairs: Folder) -> None:
+    changes = [{"type": code % 3, "concern": code, "question": f"{code}?"} for code in range(4)]
+    rows = [qa_row(code % 2, **change) for code, change in enumerate(changes)]
+    part = load_dataset("llvisionqa", data_dir=llvisionqa(dev=rows), split="dev")
+    assert part["question_type"][:3] == ["yes-or-no", "what", "how"]
+    assert part["concern"][:] == ["distortion", "other", "in-context distortion", "in-context other"]
+    assert part["id"][:] == ["dev-0.png", "dev-1.png", "dev-0.png-2", "dev-1.png-2"]
+    rows = [pair_row(1, **change) for change in changes]
+    part = load_dataset("llvisionqa_pairs", data_dir=pairs(dev=rows), split="dev")
+    assert part["concern"][:] == ["distortion", "concern 1", "concern 2", "concern 3"]
+    assert part["id"][:3] == ["dev-0.png_cat_1.png", "dev-0.png_cat_1.png-2", "dev-0.png_cat_1.png-3"]
+
+
+def test_text_is_composed_and_stripped(llvisionqa: Folder, qa_row: Row) -> None:
+    name = "10:30 e\N{COMBINING ACUTE ACCENT}.png"
+    rows = [qa_row(0, img_path=name, candidates=["Blur ", " Noise"], correct_ans="Noise  ", question=" Why? ")]
+    row = load_dataset("llvisionqa", data_dir=llvisionqa(dev=rows, test="absent", images=[name]), split="dev")[0]
+    assert (row["id"], row["question"]) == ("dev-10:30 \N{LATIN SMALL LETTER E WITH ACUTE}.png", "Why?")
+    assert (row["options"], row["answer"], row["images"][0].size) == (["Blur", "Noise"], "B", (10, 8))
+
+
+OUTSIDE = "points outside the image folder"
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"type": 3}, "field 'type' must be one of 0 = yes-or-no, 1 = what, 2 = how; found 3"),
+        ({"concern": None}, "found None"),
+        ({"question": None}, "field 'question' is missing"),
+        ({"question": " "}, "field 'question' is empty"),
+        ({"question": "a\ud83d"}, "column 'question' is not valid Unicode"),
+        ({"candidates": ["Noise", "\udc4d"]}, "column 'options' is not valid Unicode"),
+        ({"img_path": 7}, "field 'img_path' must be text, found 7"),
+        ({"img_path": "../secret.png"}, OUTSIDE),
+        ({"img_path": "/etc/secret.png"}, OUTSIDE),
+        ({"img_path": "C:/secret.png"}, OUTSIDE),
+        ({"img_path": "C:secret.png"}, OUTSIDE),
+        ({"img_path": "a\\..\\..\\secret.png"}, OUTSIDE),
+        ({"img_path": "\\\\server\\secret.png"}, OUTSIDE),
+        ({"img_path": "a\0.png"}, OUTSIDE),
+        ({"candidates": []}, "expected 1 to 26 non-empty options"),
+        ({"candidates": ["Noise", " "]}, "['Noise', '']"),
+        ({"candidates": "Noise"}, "options must be a list of texts, found 'Noise'"),
+        ({"correct_ans": "Rain"}, "'Rain' is not one of the options ['Blur', 'Noise', 'None']"),
+        ({"correct_ans": None}, "None is not one of the options"),
+        ({"question": "What is the distortion of image 0?", "img_path": "0.png"}, "duplicate id 'dev-0.png'"),
+    ],
+)
+def test_bad_rows_of_single_images(llvisionqa: Folder, qa_row: Row, change: dict[str, Any], reason: str) -> None:
+    folder = llvisionqa(dev=[qa_row(0), qa_row(1, **change), qa_row(2)])
+    with pytest.raises(BadAnnotationError) as caught:
+        load_dataset("llvisionqa", data_dir=folder)
+    assert caught.value.row == 2 and caught.value.path == str(folder / "llvisionqa_dev.json")
+    assert reason in caught.value.reason and "--skip-bad" in caught.value.explain()
+    part = load_dataset("llvisionqa", data_dir=folder, split="dev", skip_bad=True)
+    assert part["id"][:] == ["dev-0.png", "dev-2.png"]
+    expected = {"id": "2", "path": caught.value.path, "reason": caught.value.reason, "split": "dev"}
+    assert left_out(part) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"correct_choice": "A"}, "'correct_ans' is option B, but 'correct_choice' is option A"),
+        ({"correct_choice": "D"}, "answer must be one of ['A', 'B', 'C'], found 'D'"),
+        ({"candidates": ["No", "Yes", "No"], "correct_ans": "No", "correct_choice": "B"}, "is option A, but"),
+        ({"img_path": "llvisionqa_compare_dev\\0.png.jpg"}, "'img_path' must be <first>_cat_<second>.jpg"),
+        ({"img_path": "dev\\0.png_cat_1.png_cat_2.png.jpg"}, "<first>_cat_<second>.jpg"),
+        ({"img_path": "dev\\0.png_cat_1.png"}, "<first>_cat_<second>.jpg"),
+        ({"img_path": "dev\\_cat_1.png.jpg"}, "<first>_cat_<second>.jpg"),
+        ({"img_path": "dev\\.._cat_1.png.jpg"}, OUTSIDE),
+        ("[1, 2]", "expected a JSON object, found a list"),
+        ('{"type": 2,', "not valid JSON"),
+    ],
+)
+def test_bad_rows_of_pairs(pairs: Folder, change: dict[str, Any] | str, reason: str) -> None:
+    bad = change if isinstance(change, str) else pair_row(2, **change)
+    folder = pairs(dev=[pair_row(1), "", bad, pair_row(0)])
+    with pytest.raises(BadAnnotationError) as caught:
+        load_dataset("llvisionqa_pairs", data_dir=folder)
+    assert (caught.value.row, caught.value.path) == (3, str(folder / "q-bench2-a1-dev.jsonl"))
+    assert reason in caught.value.reason
+
+
+@pytest.mark.parametrize("rows", [{"a": 1}, "text", []])
+def test_files_without_a_list_of_rows(llvisionqa: Folder, rows: Any) -> None:
+    with pytest.raises(BadAnnotationError, match=r"llvisionqa_dev\.json: .*(list of objects|no row)"):
+        load_dataset("llvisionqa", data_dir=llvisionqa(dev=rows), skip_bad=True)
+
+
+def test_missing_images_are_one_error_with_a_count(llvisionqa: Folder, qa_row: Row) -> None:
+    folder = llvisionqa(dev=[qa_row(number) for number in range(10)])
+    with pytest.raises(MissingImagesError, match=r"(?s)7 items.*dev dev-3\.png: 3\.png.*\.\.\. and 2 more") as caught:
+        load_dataset("llvisionqa", data_dir=folder)
+    assert "--data-arg skip_missing=true" in str(caught.value) and str(folder / "images") in str(caught.value)
+    part = load_dataset("llvisionqa", data_dir=folder, split="dev", skip_missing=True)
+    assert part["id"][:] == ["dev-0.png", "dev-1.png", "dev-2.png"]
+    assert [item["id"] for item in left_out(part)] == [f"dev-{number}.png" for number in range(3, 10)]
+    assert {item["reason"] for item in left_out(part)} == {"the image file is missing"}
+    for number in range(3):
+        (folder / f"{number}.png").unlink()
+    with pytest.raises(BadAnnotationError, match="no row of split 'dev' can be loaded"):
+        load_dataset("llvisionqa", data_dir=folder, skip_missing=True)
+    assert load_dataset("llvisionqa", data_dir=folder, split="dev", images="skip")["images"][:] == [[]] * 10
+
+
+def test_a_picture_of_both_images_is_not_used(pairs: Folder, write_image: Callable[..., None]) -> None:
+    folder = pairs(dev=[pair_row(2)], test="absent", count=2)
+    write_image(folder / "llvisionqa_compare_dev" / "0.png_cat_2.png.jpg")
+    with pytest.raises(MissingImagesError, match=r"1 item:\n  dev dev-0\.png_cat_2\.png: 2\.png\nSearched: .*all_sing"):
+        load_dataset("llvisionqa_pairs", data_dir=folder)
+
+
+def test_one_split_alone(llvisionqa: Folder) -> None:
+    folder = llvisionqa(test="absent")
+    assert list(load_dataset("llvisionqa", data_dir=folder)) == ["dev"]
+    with pytest.raises(MissingFileError, match=r"no annotation file for split 'test'; splits found: dev"):
+        load_dataset("llvisionqa", data_dir=folder, split="test")
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("llvisionqa", r"llvisionqa_dev\.json.*LLVisionQA-QBench"),
+        ("llvisionqa_pairs", r"q-bench2-a1-dev\.jsonl.*q-future/q-bench2: all_single_images\.zip"),
+    ],
+)
+def test_an_empty_folder_says_what_to_get(tmp_path: Path, name: str, reason: str) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(MissingFileError, match=rf"(?s)empty: no annotation file; expected .*{reason}"):
+        load_dataset(name, data_dir=tmp_path / "empty")
+    with pytest.raises(MissingFileError, match="nowhere: data_dir is not an existing folder"):
+        load_dataset(name, data_dir=tmp_path / "nowhere")
+
+
+@pytest.fixture
+def write_parquet(tmp_path: Path, write_image: Callable[..., None]) -> Callable[..., Path]:
+    """Return a function that writes the Hub's form of a data set; changes are of row 4."""
+
+    def write(name: str, split: str = "dev", **changes: Any) -> Path:
+        folder = tmp_path / "hub" / "data"
+        folder.mkdir(parents=True, exist_ok=True)
+        rows = []
+        for number in range(5):
+            write_image(tmp_path / "image.png", number)
+            image = {"bytes": (tmp_path / "image.png").read_bytes(), "path": None if number % 2 else "0.png"}
+            options = ["Yes", "No", "Perhaps" if number else "N/A", "N/A"]
+            rows.append(
+                {"id": str(number), "question": f"What about {number}?", "correct_choice": "B" * (split == "dev")}
+                | {column: image for column in (["image"] if name == "llvisionqa" else ["image1", "image2"])}
+                | {f"option{place}": option for place, option in enumerate(options)}
+                | {"question_type": number % 3, "question_concern": number % 4}
+            )
+        rows[3] |= changes
+        pq.write_table(pa.Table.from_pylist(rows), folder / f"{split}-00000-of-00001.parquet", row_group_size=2)
+        return tmp_path / "hub"
+
+    return write
+
+
+@pytest.mark.datasets36
+@pytest.mark.parametrize("num_proc", [None, 2])
+@pytest.mark.parametrize(("name", "concern"), [("llvisionqa", "other"), ("llvisionqa_pairs", "concern 1")])
+def test_the_hubs_parquet_form(
+    write_parquet: Callable[..., Path], write_image: Any, name: str, concern: str, num_proc: int | None
+) -> None:
+    write_parquet(name, "test")
+    folder = write_parquet(name)
+    parts = load_dataset(name, data_dir=folder, num_proc=num_proc)
+    assert parts["dev"]["id"][:] == [f"dev-{number}" for number in range(5)]
+    assert parts["dev"]["options"][:2] == [["Yes", "No"], ["Yes", "No", "Perhaps"]]
+    assert parts["dev"]["answer"][:] == ["B"] * 5 and parts["test"]["answer"][:] == [""] * 5
+    assert parts["dev"]["question_type"][:3] == ["yes-or-no", "what", "how"]
+    assert parts["dev"]["concern"][:2] == ["distortion", concern]
+    write_image(folder / "3.png", 3)
+    image = parts["dev"].cast_column("images", datasets.Sequence(datasets.Image(decode=False)))[3]["images"][-1]
+    assert image["bytes"] == (folder / "3.png").read_bytes()
+
+
+def test_bad_rows_of_parquet(write_parquet: Callable[..., Path]) -> None:
+    folder = write_parquet("llvisionqa", image=None)
+    part = load_dataset("llvisionqa", data_dir=folder, split="dev", skip_missing=True)
+    assert part["id"][:] == ["dev-0", "dev-1", "dev-2", "dev-4"]
+    assert [item["id"] for item in left_out(part)] == ["dev-3"]
+    for change, reason in (
+        ({"correct_choice": "D"}, r"row 4: answer must be one of \['A', 'B', 'C'\], found 'D'"),
+        ({"question_type": 3}, "row 4: field 'question_type' must be one of .* found 3"),
+        ({"id": None}, "row 4: field 'id' is empty"),
+    ):
+        write_parquet("llvisionqa", **change)
+        with pytest.raises(BadAnnotationError, match=rf"dev-.*\.parquet, {reason}"):
+            load_dataset("llvisionqa", data_dir=folder)
+    file = folder / "data" / "dev-00000-of-00001.parquet"
+    pq.write_table(pq.read_table(file).drop_columns(["question_concern"]), file)
+    with pytest.raises(BadAnnotationError, match="missing column 'question_concern'"):
+        load_dataset("llvisionqa", data_dir=folder)
+    file.write_bytes(b"PAR1 rubbish")
+    with pytest.raises(BadAnnotationError, match="cannot be read as Parquet"):
+        load_dataset("llvisionqa", data_files={"dev": str(file)})
+
+
+def test_data_files_say_which_split(llvisionqa: Folder) -> None:
+    folder = llvisionqa()
+    dev = folder / "llvisionqa_dev.json"
+    assert list(load_dataset("llvisionqa", data_files=str(dev))) == ["dev"]
+    other = dev.rename(folder / "other.json")
+    assert list(load_dataset("llvisionqa", data_files={"dev": str(other)})) == ["dev"]
+    with pytest.raises(UsageError, match="does not show which split it is"):
+        load_dataset("llvisionqa", data_files=str(other))
+    with pytest.raises(UsageError, match="unknown split 'dve' in data_files; did you mean 'dev'"):
+        load_dataset("llvisionqa", data_files={"dve": str(other)})
+    with pytest.raises(MissingFileError, match="data_files of dataset 'llvisionqa'"):
+        load_dataset("llvisionqa", data_files={"dev": str(folder / "none.json")})
+
+
+def archive(folder: Path, path: Path) -> None:
+    """Pack a folder of images as the release does, and remove it."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as packed:
+            for file in sorted(folder.iterdir()):
+                packed.write(file, f"{folder.name}/{file.name}")
+    else:
+        with tarfile.open(path, "w") as packed_tar:
+            packed_tar.add(folder, folder.name)
+    shutil.rmtree(folder)
+
+
+@pytest.mark.datasets36
+@pytest.mark.parametrize("script", [single_script, pair_script])
+def test_the_archive_of_images_is_unpacked_in_a_folder_and_downloaded_without_one(
+    llvisionqa: Folder, pairs: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: Any
+) -> None:
+    single = script is single_script
+    name, builder = ("llvisionqa", script.LLVisionQA) if single else ("llvisionqa_pairs", script.LLVisionQAPairs)
+    folder = llvisionqa(image_folder="images") if single else pairs()
+    archive(folder / ("images" if single else "all_single_images"), folder / script.QUESTIONS.image_archive)
+    before, cache = sorted(folder.iterdir()), tmp_path / "cache"
+    part = load_dataset(name, data_dir=folder, split="dev", cache_dir=cache)
+    assert {image.size for image in part[1]["images"]} == {(10, 8)}
+    streamed = load_dataset(name, data_dir=folder, split="dev", cache_dir=cache, streaming=True)
+    assert next(iter(streamed))["images"][0].size == (10, 8)
+    assert sorted(folder.iterdir()) == before
+    assert len(list((cache / "downloads" / "extracted").iterdir())) == 1
+
+    hub = tmp_path / "hub" / "resolve"
+    hub.mkdir(parents=True)
+    folder.rename(hub / "main")
+    local = MappingProxyType({"default": replace(script.QUESTIONS, hub=str(tmp_path / "hub"))})
+    monkeypatch.setattr(builder, "QUESTION_SETS", local)
+    parts = load_dataset(name, cache_dir=tmp_path / "other")
+    assert list(parts) == ["dev", "test"] and parts["dev"][0]["images"][0].size == (10, 8)
+    (hub / "main" / script.QUESTIONS.image_archive).unlink()
+    assert len(load_dataset(name, cache_dir=tmp_path / "third", images="skip", split="dev")) == len(parts["dev"])
+    with pytest.raises(UsageError, match="streaming needs data_dir"):
+        load_dataset(name, streaming=True)
+
+
+def test_an_archive_is_left_alone_if_images_are_unpacked_or_skipped(llvisionqa: Folder) -> None:
+    folder = llvisionqa()
+    (folder / "images_llvisionqa.tar").write_bytes(b"not an archive")
+    assert len(load_dataset("llvisionqa", data_dir=folder, split="dev")) == 3
+    for number in range(3):
+        (folder / f"{number}.png").unlink()
+    assert len(load_dataset("llvisionqa", data_dir=folder, split="dev", images="skip")) == 3
+    with pytest.raises(BadArchiveError, match=r"images_llvisionqa\.tar: not a tar, tar\.gz or zip archive, or corrupt"):
+        load_dataset("llvisionqa", data_dir=folder, split="dev")
+
+
+@pytest.mark.parametrize(
+    ("options", "choice", "letter"),
+    [
+        (["No", "No"], None, "A"),
+        (["No", "No"], "A", "A"),
+        (["No", "No"], "B", "B"),
+        (["Yes", "No", "No"], "C", "C"),
+        (["No"], None, "A"),
+        (["No"], "A", "A"),
+    ],
+)
+def test_repeated_and_single_options(pairs: Folder, options: list[str], choice: str | None, letter: str) -> None:
+    folder = pairs(dev=[pair_row(1, candidates=options, correct_ans="No", correct_choice=choice)])
+    part = load_dataset("llvisionqa_pairs", data_dir=folder, split="dev")
+    assert (part[0]["options"], part[0]["answer"]) == (options, letter)
+
+
+def test_the_mini_pairs_have_every_kind_of_question() -> None:
+    parts = load_dataset("llvisionqa_pairs", data_dir=mini.release("llvisionqa_pairs"))
+    assert {split: len(part) for split, part in parts.items()} == {"dev": 96, "test": 24}
+    for part in parts.values():
+        kinds = Counter(zip(part["question_type"], part["concern"], strict=True))
+        assert len(kinds) == 12 and len(set(kinds.values())) == 1
+        assert {len(options) for options in part["options"]} == {2, 3, 4}
+        assert {len(images) for images in part["images"]} == {2}
+    assert min(Counter(parts["dev"]["answer"])[letter] for letter in "ABC") > 12
+    assert "correct" not in (mini.release("llvisionqa_pairs") / "q-bench2-a1-test.jsonl").read_text(encoding="utf-8")
+
+
+def test_the_real_files_parse_completely_and_guess_as_in_table_7(reference: Path) -> None:
+    folder = reference / "llvisionqa"
+    parts = load_dataset("llvisionqa", data_dir=folder, images="skip")
+    assert {split: len(set(part["id"])) for split, part in parts.items()} == {"dev": 1495, "test": 1495}
+    dev = parts["dev"]
+    assert Counter(dev["question_type"]) == {"yes-or-no": 550, "what": 452, "how": 493}
+    assert list(Counter(sorted(dev["concern"])).values()) == [514, 304, 245, 432]
+    assert set(parts["test"]["answer"]) == {""} and set(dev["answer"]) == set("ABCD")
+    guesses = defaultdict(list)
+    released = json.loads((folder / "llvisionqa_dev.json").read_text(encoding="utf-8"))
+    for raw, row in zip(released, dev, strict=True):
+        assert row["options"]["ABCD".index(row["answer"])] == raw["correct_ans"].strip()
+        for group in ("overall", row["question_type"], row["concern"]):
+            guesses[group].append(100 / len(row["options"]))
+    # Table 7 of the paper, truncated there to two decimals.
+    assert {group: sum(values) / len(values) for group, values in guesses.items()} == pytest.approx(
+        {
+            "overall": 37.80,
+            "yes-or-no": 50.00,
+            "what": 27.86,
+            "how": 33.31,
+            "distortion": 37.89,
+            "other": 38.48,
+            "in-context distortion": 38.28,
+            "in-context other": 35.82,
+        },
+        abs=0.02,
+    )
+    with pytest.raises(MissingImagesError, match=r"no image file found for 2990 items"):
+        load_dataset("llvisionqa", data_dir=folder)
+
+
+@pytest.mark.parametrize(("has_letters", "row_873"), [(True, "B"), (False, "A")])
+def test_all_1000_real_pairs_load(reference: Path, tmp_path: Path, has_letters: bool, row_873: str) -> None:
+    real_rows = released_dev_rows(reference)
+    kept = [{key: value for key, value in row.items() if has_letters or key != "correct_choice"} for row in real_rows]
+    (tmp_path / "q-bench2-a1-dev.jsonl").write_text("\n".join(map(json.dumps, kept)), encoding="utf-8")
+    part = load_dataset("llvisionqa_pairs", data_dir=tmp_path, images="skip", split="dev")
+    assert len(part) == len(set(part["id"])) == 1000 and left_out(part) == []
+    assert part["options"][:] == [item["candidates"] for item in real_rows]
+    assert Counter(map(len, part["options"])) == {1: 1, 2: 422, 3: 478, 4: 99}
+    expected = [item["correct_choice"] for item in real_rows]
+    assert part["answer"][:] == [*expected[:872], row_873, *expected[873:]]
+    for position in ("last", 0, 1, 2, "random"):
+        options = {"refusal_position": position}
+        moved = load_dataset("llsavisionqa", "pair", data_dir=tmp_path, images="skip", split="dev", options=options)
+        for plain, shown in zip(part, moved, strict=True):
+            place = "ABCDE".index(shown["refusal"])
+            assert shown["options"].pop(place) == "I don't know" and shown["options"] == plain["options"]
+            left = [letter for letter in "ABCDE"[: len(plain["options"]) + 1] if letter != shown["refusal"]]
+            assert left["ABCD".index(plain["answer"])] == shown["answer"]
+
+
+def test_repeated_and_single_real_options_are_exported(reference: Path, tmp_path: Path, write_image: Any) -> None:
+    rows = [released_dev_rows(reference)[place] for place in (0, 128, 872, 964)]
+    for item in rows:
+        for name in pair_script.pair_names(item["img_path"]):
+            write_image(tmp_path / "release" / "all_single_images" / name)
+    (tmp_path / "release" / "q-bench2-a1-dev.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    folder = export("llvisionqa_pairs", out=tmp_path / "exported", data_dir=tmp_path / "release")
+    again = datasets.load_dataset(str(folder), split="dev")
+    assert again["options"][:] == [item["candidates"] for item in rows]
+    assert again["answer"][:] == [item["correct_choice"] for item in rows] == ["B", "A", "B", "D"]
