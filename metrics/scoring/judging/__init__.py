@@ -1,4 +1,1 @@
-"""Judges: prompt templates, parsing of replies, and votes.
-
-A judge is a callable `judge(messages, n)` that returns n replies to one conversation.
-"""
+"""Judges: callables `judge(messages, n)` that return n replies to one conversation."""

@@ -39,14 +39,9 @@ SCALE = (1, 2, 3, 4, 5)
 def read_answers(
     predictions: Sequence[str], references: Sequence[str], questions: Sequence[str], judge: Judge, rounds: int = 1
 ) -> Items:
-    """Ask a judge about n answers.
+    """Ask a judge about n answers, without their reasoning.
 
-    Args:
-        predictions: Answers to n questions; "" for a failed or empty response. Reasoning is removed before judging.
-        references: Correct answers; "" if the answer is private. Such rows are left out.
-        questions: The questions.
-        judge: `judge(messages, n)`, which returns n replies.
-        rounds: Number of judge replies per answer.
+    "" is a failed or empty answer, or a private reference, whose row is left out.
 
     Returns:
         `judge_score`: the mean over usable rounds in [1, 5], higher is better; None without a usable round. `rounds`: a
@@ -58,20 +53,16 @@ def read_answers(
         >>> items["judge_score"], items["rounds"], items["exact_match"]
         ([4.0], [[[4]]], [False])
     """
-    rows = [row for row, reference in enumerate(references) if reference.strip()]
     texts = [split_reasoning(text).answer for text in predictions]
-    fields = [
-        {"question": questions[row], "reference": references[row], "answer": texts[row]} if texts[row].strip() else None
-        for row in rows
-    ]
-    names = ("judge_score", "rounds", "exact_match", "empty_prediction")
-    items: Items = {name: [None] * len(references) for name in names}
-    for row, of_item, scores in zip(rows, fields, ask_scores(TEMPLATE, fields, SCALE, judge, rounds), strict=True):
-        items["judge_score"][row] = mean_score(scores)
-        items["rounds"][row] = [list(scores)]
-        items["exact_match"][row] = comparison_key(texts[row]) == comparison_key(references[row])
-        items["empty_prediction"][row] = of_item is None
-    return items
+    fields = {"answer": texts, "question": questions, "reference": references}
+    scores = ask_scores(TEMPLATE, fields, SCALE, judge, rounds)
+    pairs = [pair if pair[1].strip() else None for pair in zip(texts, references, strict=True)]
+    return {
+        "judge_score": list(map(mean_score, scores)),
+        "rounds": [one and [one] for one in scores],
+        "exact_match": [pair and comparison_key(pair[0]) == comparison_key(pair[1]) for pair in pairs],
+        "empty_prediction": [pair and not pair[0].strip() for pair in pairs],
+    }
 
 
 def answer_scores(
@@ -80,13 +71,9 @@ def answer_scores(
     settings: JudgeSettings,
     clusters: Sequence[str | None] | None = None,
 ) -> dict[str, Any]:
-    """Everything that `judge_answer` returns, overall and by group.
+    """Everything that `judge_answer` returns, overall and by group, from what `read_answers` returned.
 
-    Args:
-        items: Items of n answers, from `read_answers`.
-        groups: Group name to one value per question.
-        settings: The judge's name and its rounds.
-        clusters: Cluster of each question, such as its image; None if questions are independent.
+    `clusters` names what each row shares with others, such as its image; None if rows are independent.
 
     Raises:
         InputError: No row has a reference.

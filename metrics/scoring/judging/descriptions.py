@@ -51,15 +51,10 @@ def read_descriptions(
     template: str = "q_bench",
     finish_reasons: Sequence[str | None] | None = None,
 ) -> Items:
-    """Ask a judge about n descriptions.
+    """Ask a judge about n descriptions, without their reasoning.
 
-    Args:
-        predictions: Descriptions of n images; "" for a failed or empty response. Reasoning is removed before judging.
-        references: Golden descriptions; "" if the description is private. Such rows are left out.
-        judge: `judge(messages, n)`, which returns n replies.
-        rounds: Number of judge replies per image and dimension.
-        template: "q_bench" or "aesbench".
-        finish_reasons: How each description ended, one of `reasoning.FINISH_REASONS`; None if that is not known.
+    "" is a failed or empty description, or a private reference, whose row is left out. `finish_reasons` are from
+    `reasoning.FINISH_REASONS`, or None if they are not known.
 
     Returns:
         For each of the template's `DIMENSIONS`, the mean over usable rounds in [0, 2], higher is better; None without a
@@ -73,34 +68,27 @@ def read_descriptions(
         ([1.0], [[[1, 1], [1, 1], [1, 1]]], [False])
     """
     ended = [None] * len(predictions) if finish_reasons is None else finish_reasons
-    rows = [row for row, reference in enumerate(references) if reference.strip()]
     parts = [split_reasoning(text) for text in predictions]
     texts = [part.answer for part in parts]
     # The templates that need no reference ignore it.
-    fields = [{"description": texts[row], "reference": references[row]} if texts[row].strip() else None for row in rows]
-    names = DIMENSIONS[template]
-    items: Items = {name: [None] * len(references) for name in (*names, "rounds", "empty_prediction")}
-    judged = [ask_scores(f"{template}_{name}", fields, SCALE, judge, rounds) for name in names]
-    for row, of_item, *scores in zip(rows, fields, *judged, strict=True):
-        items["rounds"][row], items["empty_prediction"][row] = [list(one) for one in scores], of_item is None
-        for name, one in zip(names, scores, strict=True):
-            items[name][row] = mean_score(one)
-    items["finish_reason"] = [
-        reason if part.is_finished or part.answer.strip() or ENDS.get(reason or "") == REFUSED else REASONING
-        for part, reason in zip(parts, ended, strict=True)
-    ]
-    return items
+    fields = {"description": texts, "reference": references}
+    scores = {name: ask_scores(f"{template}_{name}", fields, SCALE, judge, rounds) for name in DIMENSIONS[template]}
+    return {name: list(map(mean_score, of_name)) for name, of_name in scores.items()} | {
+        "rounds": [None if None in row else list(row) for row in zip(*scores.values(), strict=True)],
+        "empty_prediction": [
+            not text.strip() if reference.strip() else None for text, reference in zip(texts, references, strict=True)
+        ],
+        "finish_reason": [
+            reason if part.is_finished or part.answer.strip() or ENDS.get(reason or "") == REFUSED else REASONING
+            for part, reason in zip(parts, ended, strict=True)
+        ],
+    }
 
 
 def text_outcome(finish_reason: str | None, is_empty: bool) -> str | None:
-    """Why a text is incomplete: one of `choices.replies.UNREAD`; None if it is complete.
+    """Why a text is incomplete, one of `choices.replies.UNREAD`; None if it is complete or its end is not known.
 
-    A text with an unknown finish reason counts as complete. As for choices, an empty text that ended by itself is
-    "unparseable".
-
-    Args:
-        finish_reason: How the text ended, from `read_descriptions`.
-        is_empty: Whether there is no text to judge.
+    As for choices, an empty text that ended by itself is "unparseable".
 
     Examples:
         >>> text_outcome("length", False), text_outcome("stop", True), text_outcome("stop", False)
@@ -116,14 +104,9 @@ def description_scores(
     template: str = "q_bench",
     clusters: Sequence[str | None] | None = None,
 ) -> dict[str, Any]:
-    """Everything that `judge_description` returns, overall and by group.
+    """Everything that `judge_description` returns, overall and by group, from what `read_descriptions` returned.
 
-    Args:
-        items: Items of n descriptions, from `read_descriptions`.
-        groups: Group name to one value per image.
-        settings: The judge's name and its rounds.
-        template: "q_bench" or "aesbench".
-        clusters: Cluster of each row, such as its image; None if rows are independent.
+    `clusters` names what each row shares with others, such as its image; None if rows are independent.
 
     Raises:
         InputError: No row has a reference.

@@ -1,12 +1,9 @@
 r"""Judge prompts from the files in `templates/`, each of which names its source and version in its first lines.
 
 The texts that are filled in are data, between marks that they cannot contain. All are filled in at once, so no text can
-end the prompt, start a new message or act as a placeholder. They are never truncated, because a judge that sees half an
-answer judges a different answer.
-
-Many servers interpret the special tokens of a chat format, such as `<|im_start|>` or `[INST]`, anywhere in a message.
-Models without such tokens were trained on `### Assistant:` and `USER:`. So the following characters are escaped, as in
-HTML:
+end the prompt, start a new message or act as a placeholder. They are never truncated. Many servers interpret the
+special tokens of a chat format, such as `<|im_start|>` or `[INST]`, anywhere in a message, and models without such
+tokens were trained on `### Assistant:` and `USER:`. So the following characters are escaped, as in HTML:
 
 - every `<`, with which almost all special tokens and our data marks begin;
 - a `[` before a single word and `]`, as in `[INST]` or `[|user|]`, but not in a list or before the number of a source,

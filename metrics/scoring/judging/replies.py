@@ -12,9 +12,9 @@ Departure: an empty text is not sent to the judge; it gets the lowest score.
 import math
 import re
 import warnings
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import multimode
 from string import ascii_uppercase
 from typing import Any
 
@@ -97,15 +97,11 @@ def ask_all(judge: Judge, conversations: Sequence[Messages], rounds: int) -> lis
     Warns:
         LostRoundsWarning: A judge without `ask_all` raised an error.
     """
-    together = getattr(judge, "ask_all", None)
     replies: list[list[str | None]]
-    if together is not None:
+    if together := getattr(judge, "ask_all", None):
         replies = together(conversations, rounds) if conversations else []
-        if len(replies) != len(conversations):
-            raise InputError(
-                f"judge {judge_name(judge)!r} was asked about {len(conversations)} conversations and returned replies "
-                f"to {len(replies)}; its method ask_all must return one list of replies per conversation"
-            )
+        if (n := len(replies)) != len(conversations):
+            raise InputError(f"judge {judge_name(judge)!r} replied to {n} of {len(conversations)} conversations")
         return [_checked(given, rounds) for given in replies]
     replies, errors = [], []
     for messages in conversations:
@@ -162,10 +158,8 @@ def majority(votes: Sequence[str | int | None]) -> str | int | None:
         >>> majority([1, 0, 1, None]), majority(["A", "B"])
         (1, None)
     """
-    counts = Counter(vote for vote in votes if vote is not None).most_common(2)
-    if not counts or (len(counts) == 2 and counts[0][1] == counts[1][1]):
-        return None
-    return counts[0][0]
+    most = multimode(vote for vote in votes if vote is not None)
+    return most[0] if len(most) == 1 else None
 
 
 def _bare(reply: str | None) -> str:
@@ -177,38 +171,40 @@ def _bare(reply: str | None) -> str:
 
 
 def ask_scores(
-    template: str, fields: Sequence[Mapping[str, str] | None], scale: Sequence[int], judge: Judge, rounds: int
-) -> list[Rounds]:
-    """Scores of every item in every round.
+    template: str, fields: Mapping[str, Sequence[str]], scale: Sequence[int], judge: Judge, rounds: int
+) -> list[Rounds | None]:
+    """Scores of n texts in every round, None for a failed round; None for a text without a reference.
 
     Args:
         template: Name of the judge's template.
-        fields: Fields of the template for each item; None for an item without a text, which gets the lowest score.
-        scale: The possible scores, lowest first.
-        judge: The judge.
-        rounds: Number of judge replies per item.
+        fields: Its placeholders, with n texts each: the judged texts first, `reference` among the others.
+        scale: The possible scores, lowest first, which an empty text gets.
+        judge: `judge(messages, n)`, which returns n replies.
+        rounds: Number of judge replies per text.
 
     Examples:
         >>> judge = lambda messages, n: ["Score: 2", "two"]
-        >>> ask_scores("q_bench_relevance", [{"description": "Dark and blurry."}, None], (0, 1, 2), judge, 2)
-        [[2, None], [0, 0]]
+        >>> fields = {"description": ["Dark and blurry.", "", "Dark."], "reference": ["Dark.", "Dark.", ""]}
+        >>> ask_scores("q_bench_relevance", fields, (0, 1, 2), judge, rounds=2)
+        [[2, None], [0, 0], None]
     """
-    conversations = [render(template, of_item) for of_item in fields if of_item is not None]
-    replies = iter(ask_all(judge, conversations, rounds))
-    return [
-        [scale[0]] * rounds if of_item is None else [parse_score(reply, scale) for reply in next(replies)]
-        for of_item in fields
-    ]
+    scores: list[Rounds | None] = [None if not text.strip() else [scale[0]] * rounds for text in fields["reference"]]
+    texts = next(iter(fields.values()))
+    asked = [row for row, known in enumerate(scores) if known is not None and texts[row].strip()]
+    conversations = [render(template, {name: column[row] for name, column in fields.items()}) for row in asked]
+    for row, replies in zip(asked, ask_all(judge, conversations, rounds), strict=True):
+        scores[row] = [parse_score(reply, scale) for reply in replies]
+    return scores
 
 
-def mean_score(rounds: Rounds) -> float | None:
+def mean_score(rounds: Rounds | None) -> float | None:
     """Mean over the rounds with a score; None if there are none.
 
     Examples:
         >>> mean_score([2, None, 1]), mean_score([None])
         (1.5, None)
     """
-    given = [score for score in rounds if score is not None]
+    given = [score for score in rounds or () if score is not None]
     return sum(given) / len(given) if given else None
 
 
@@ -254,36 +250,23 @@ def summed_score(means: FloatArray) -> float:
 
 
 def bootstrap_scores(
-    means: FloatArray, resamples: int, rng: np.random.Generator, clusters: Clusters | None = None
+    means: FloatArray, resamples: int, rng: np.random.Generator, clusters: Clusters
 ) -> tuple[FloatArray, list[int]]:
-    """Bootstrap replicates of mean scores. Items are resampled, because the rounds of one item are not independent.
+    """Bootstrap replicates of mean scores, shape (resamples, k), nan for a resample without a score.
 
-    Args:
-        means: Shape (k, n), from `mean_scores`.
-        resamples: Number of resamples.
-        rng: Random generator.
-        clusters: Which items are resampled together; None if they are independent.
-
-    Returns:
-        Replicates, shape (resamples, k), nan for a resample without a score; and the number of resampled units (items
-        or clusters) with a score for each question, length k.
+    Items are resampled, because the rounds of one item are not independent; those of a cluster are resampled together.
+    Also returns the number of items or clusters with a score for each question. `means` are from `mean_scores`.
     """
-    numbers = np.arange(means.shape[1]) if clusters is None else np.unique(clusters.numbers, return_inverse=True)[1]
-    n_units = 1 + int(numbers.max(initial=-1))
+    numbers = np.unique(clusters.numbers, return_inverse=True)[1]
     sides = np.nan_to_num(means), ~np.isnan(means)
-    above, below = (np.array([np.bincount(numbers, of, n_units) for of in side]).T for side in sides)
+    above, below = (np.array([np.bincount(numbers, of) for of in side]).T for side in sides)
     return bootstrap_ratios(above, below, rng, resamples), np.count_nonzero(below, axis=0).tolist()
 
 
 def score_interval(means: FloatArray, limits: tuple[float, float], clusters: Clusters) -> Interval:
-    """Interval of the sum of the mean scores for k questions to the judge, from `bounded_mean_interval`.
+    """Interval of the sum of the mean scores for k questions to the judge; the limits are those of one question.
 
     It is of kind "constant-part" if all items have the same score for one of several questions.
-
-    Args:
-        means: Shape (k, n), from `mean_scores`.
-        limits: The lowest and the highest possible score of one question.
-        clusters: Which items belong together.
     """
     known = ~np.isnan(means)
     rows = known.any(axis=0)
@@ -311,26 +294,17 @@ def scores_by_group(
 ) -> dict[str, Any]:
     """Scores of the items with a reference, overall and for each group.
 
-    Args:
-        items: Columns of n items; the value of `rounds` is None for an item without a reference.
-        groups: Group name to one value per item.
-        clusters: Cluster of each item; None if items are independent.
-        compute: Function of a part's name in warnings, its items and their clusters.
-
-    Raises:
-        InputError: No item has a reference.
-
-    Warns:
-        LeftOutWarning: Items have no reference.
+    `compute` is a function of a part's name in warnings, its items and their clusters. The value of `rounds` is None
+    for an item without a reference.
     """
-    rows = [row for row, rounds in enumerate(items["rounds"]) if rounds is not None]
-    n, together = len(items["rounds"]), Clusters.of(clusters, len(items["rounds"]))
+    n = len(items["rounds"])
+    rows = [row for row in range(n) if items["rounds"][row] is not None]
+    together = Clusters.of(clusters, n)
     if not rows:
         raise InputError(f"all {n} references are empty; a judge needs at least one reference")
     if len(rows) < n:
-        first = next(row for row, rounds in enumerate(items["rounds"]) if rounds is None)
-        message = f"{n - len(rows)} of {n} rows are left out because their reference is empty"
-        warnings.warn(f"{message}; the first is references[{first}]", LeftOutWarning, stacklevel=5)
+        what = f"{n - len(rows)} of {n} rows are left out because their reference is empty"
+        warnings.warn(f"{what}; the first is references[{min({*range(n)} - {*rows})}]", LeftOutWarning, stacklevel=5)
 
     def part(where: str, places: Sequence[int]) -> dict[str, Any]:
         of = [rows[place] for place in places]

@@ -217,7 +217,7 @@ def test_a_judge_with_ask_all_is_asked_about_all_conversations_at_once() -> None
     assert ask_all(judge, [[]] * 3, 2) == [["1", None], [None, None], ["1", None]]
     assert ask_all(judge, [], 2) == []
     assert judge.asked == [(3, 2)]
-    with pytest.raises(InputError, match="'patient' was asked about 2 conversations and returned replies to 3"):
+    with pytest.raises(InputError, match="'patient' replied to 3 of 2 conversations"):
         ask_all(judge, [[]] * 2, 2)
     with pytest.raises(ConnectionError, match="down"):
         ask_all(Patient(ConnectionError("down")), [[]], 1)
@@ -253,9 +253,10 @@ def test_an_interrupt_is_not_swallowed() -> None:
 
 def test_scores_of_rounds() -> None:
     replies = ["Score: 1", "Result:1", "1", "**Score:** 2", "It is 2"]
-    fields = [{"description": "dark"}, None]
+    fields = {"description": ["dark", " ", "dark"], "reference": ["dark", "dark", " "]}
     found = ask_scores("q_bench_relevance", fields, SCALE, lambda messages, n: replies, 5)
-    assert found == [[1, 1, 1, 2, None], [0] * 5], "an item without a text gets the lowest score"
+    # An empty text gets the lowest score; without a reference there is none.
+    assert found == [[1, 1, 1, 2, None], [0] * 5, None]
 
 
 @pytest.mark.parametrize("model", TABLE_3)
@@ -311,18 +312,20 @@ def test_items_of_a_cluster_are_resampled_together() -> None:
     means = np.random.default_rng(0).integers(0, 3, (1, 40)).astype(float)
     clusters = Clusters(np.repeat(np.arange(40), 2))
     replicates, units = bootstrap_scores(means.repeat(2, axis=1), 200, np.random.default_rng(1), clusters)
-    assert replicates == pytest.approx(bootstrap_scores(means, 200, np.random.default_rng(1))[0]) and units == [40]
+    alone, _ = bootstrap_scores(means, 200, np.random.default_rng(1), Clusters.of(None, 40))
+    assert replicates == pytest.approx(alone) and units == [40]
 
 
 def test_items_without_a_score_are_no_units() -> None:
     means, rng = np.array([[1, np.nan, 2, 0], [np.nan, np.nan, 2, 1]]), np.random.default_rng(0)
-    replicates, units = bootstrap_scores(means, 200, rng)
+    replicates, units = bootstrap_scores(means, 200, rng, Clusters.of(None, 4))
     assert units == [3, 2] and np.isnan(replicates[:, 1]).any()
     assert bootstrap_scores(means, 5, rng, Clusters.of(["a", "a", "b", "b"], 4))[1] == [2, 1]
 
 
 def test_questions_share_their_resamples() -> None:
-    found, _ = bootstrap_scores(np.array([[0.5, 2, 1], [1.5, 0, 1]]), 50, np.random.default_rng(0))
+    means, alone = np.array([[0.5, 2, 1], [1.5, 0, 1]]), Clusters.of(None, 3)
+    found, _ = bootstrap_scores(means, 50, np.random.default_rng(0), alone)
     assert found.shape == (50, 2) and found.sum(axis=1) == pytest.approx(2)
 
 
@@ -330,7 +333,8 @@ def difference(first: Any, second: Any, clusters: Clusters | None = None, resamp
     """The paired bootstrap of one column of rounds for each model, with equal draws for both."""
     columns = mean_scores([first]), mean_scores([second])
     (replicates, units), (others, _) = (
-        bootstrap_scores(means, resamples, np.random.default_rng(0), clusters) for means in columns
+        bootstrap_scores(means, resamples, np.random.default_rng(0), clusters or Clusters.of(None, len(first)))
+        for means in columns
     )
     one, other = map(summed_score, columns)
     return paired_bootstrap(one - other, (replicates - others).sum(axis=1), len(first), min(units))
