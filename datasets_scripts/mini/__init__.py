@@ -4,8 +4,9 @@
 """
 
 import hashlib
-import importlib
+import json
 import os
+from functools import partial
 from pathlib import Path
 
 from eyechart.datasets_scripts.catalog import find_dataset
@@ -18,21 +19,13 @@ MINI_SEED = 2026
 
 
 def release(name: str) -> Path:
-    """Write a dataset's synthetic demo data, unless they exist, and return their folder.
+    """Write the synthetic demo data of a dataset (see `list_datasets`), unless they exist, and return their folder.
 
-    The folder is under `EYECHART_HOME`; its name contains a hash of this package's code, so that an edit makes a new
+    The folder is under `EYECHART_HOME`; its name contains a hash of this package's files, so that an edit makes a new
     one. It appears complete or not at all, even if several processes write it at once.
-
-    Args:
-        name: A dataset, see `list_datasets`.
-
-    Raises:
-        UsageError: Unknown dataset, or the folder cannot be made.
-        OutputError: The disk is full.
     """
     dataset = find_dataset(name)
-    parent = eyechart_home() / "mini"
-    folder = parent / f"{name}-{_code_hash()}"
+    folder = eyechart_home() / "mini" / f"{name}-{_code_hash()}"
     if folder.is_dir():
         return folder
     try:
@@ -52,24 +45,26 @@ def is_release(folder: str | os.PathLike[str] | None) -> bool:
 
 
 def write(name: str, folder: Path) -> None:
-    """Write a dataset's synthetic demo data into an empty folder.
+    """Write a dataset's synthetic demo data into an empty folder."""
+    from eyechart.datasets_scripts.mini import mmbench, q_bench, quality, two_afc
 
-    Args:
-        name: A dataset, see `list_datasets`.
-        folder: An existing, empty folder.
+    writers = {
+        "aesbench": q_bench.write_aesbench,
+        "lldescribe": q_bench.write_lldescribe,
+        "llsavisionqa": q_bench.write_llsavisionqa,
+        "llvisionqa": q_bench.write_llvisionqa,
+        "llvisionqa_pairs": q_bench.write_llvisionqa_pairs,
+        "mmbench": mmbench.write,
+        "two_afc": two_afc.write,
+    }
+    writers.get(name, partial(quality.write, name))(folder)
 
-    Raises:
-        UsageError: Unknown dataset.
-    """
-    dataset = find_dataset(name)
-    if dataset.kind == "quality":
-        importlib.import_module(f"{__name__}.quality").write(dataset.name, folder)
-    else:
-        importlib.import_module(f"{__name__}.{dataset.name}").write(folder)
+
+def write_json(path: Path, content: object) -> None:
+    """Write a JSON file with the same bytes on every system."""
+    path.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8", newline="\n")
 
 
 def _code_hash() -> str:
-    digest = hashlib.sha256()
-    for file in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(file.name.encode() + b"\0" + file.read_bytes())
-    return digest.hexdigest()[:12]
+    files = sorted(path for path in Path(__file__).parent.iterdir() if path.is_file())
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:12]

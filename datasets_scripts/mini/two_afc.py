@@ -6,184 +6,78 @@ that a difference is visible. As in the real release, CSIQ's scores are DMOS, MM
 text.
 """
 
-import json
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections import defaultdict
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-from eyechart.datasets_scripts.mini.distortions import LEVELS
-from eyechart.datasets_scripts.mini.score_files import write_csv
-from eyechart.datasets_scripts.mini.shots import TYPE_CODES, Shot, scene_of, shots_of
+import numpy as np
 
-CSIQ_TYPES = {"white noise": "AWGN", "JPEG compression": "JPEG", "blur": "BLUR", "low contrast": "contrast"}
-"""CSIQ's codes of the distortion types that are drawn for it."""
-CSIQ_CONTENTS = 2
-PER_INTERVAL = 6
-# The lowest interval is called 1_25 in the real file.
-_INTERVALS = {"1_25": (5, 4), "25_50": (4, 3), "50_75": (3, 2), "75_100": (2, 1)}
-_CODECS = {"JPEG compression": "JPEG", "blur": "FactMSE"}
-_RATES = 4
-_LICQA = {"train": slice(0, 6), "val": slice(6, 8), "test": slice(8, None)}
+from eyechart.datasets_scripts.mini import write_json
+from eyechart.datasets_scripts.mini.quality import CSIQ_TYPES, TYPES, Shot, write_licqa
+from eyechart.datasets_scripts.mini.scenes import LEVELS
 
-Label = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class _Database:
-    """The names and scores of one database's images in the label files."""
-
-    stream: int
-    """Number that seeds scenes and scores."""
-    size: int
-    """Number of images of the coarse configuration."""
-    path: Callable[[Shot], str]
-    """A shot's `img_path`."""
-    score: Callable[[Shot], str | float]
-    """A shot's `gt_score`."""
-    reference: Callable[[Shot], str] | None = None
-    """A shot's `ref_path`, if the label file has it."""
-    distortions: tuple[str, ...] = tuple(TYPE_CODES)
-    """Distortions, used in turn."""
-    levels: tuple[int, ...] = LEVELS
-    """Levels, used in turn."""
+# Stream, number of images, distortion types and levels of each database; types and levels are used in turn.
+_COARSE = {
+    "kadid10k": (30, 9, tuple(TYPES), LEVELS),
+    "MM21": (31, 10, ("JPEG compression", "blur"), LEVELS[:4]),
+    "CSIQ": (32, 8, tuple(CSIQ_TYPES), LEVELS),
+    "LIVEC": (33, 10, tuple(TYPES), LEVELS),
+    "kadis700k": (34, 12, tuple(TYPES), LEVELS),
+    "SQAD": (35, 11, tuple(TYPES), LEVELS),
+}
+# Path, score and path of the pristine image in the label file; "" for none.
+_LABELS = {
+    "kadid10k": ("kadid10k/images/I{content:02d}_{code:02d}_{level:02d}.png", "{mos:.2f}", "images/I{content:02d}.png"),
+    "MM21": ("MM21/{codec}/{content:05d}_{rate}.png", "{bitrate:.3f}", "source/{content:05d}.png"),
+    "CSIQ": ("CSIQ/dst_imgs/mini_{content}.{csiq}.{level}.png", "{dmos:.3f}", "src_imgs/mini_{content}.png"),
+    "fine CSIQ": ("CSIQ/dst_imgs/mini_scene_{content}.{csiq}.{level}.png", "{dmos:.3f}", ""),
+    "LIVEC": ("LIVEC/{content}.bmp", "", ""),
+    "kadis700k": ("kadis700k/mini-{content}_{code:02d}_{level:02d}.bmp", "{score:.8f}", ""),
+    "SQAD": ("SQAD/IMG_{content:04d}.png", "{score:.8f}", ""),
+    "SPAQ": ("spaq/TestImage_512/{content:05d}.png", "{in_interval:.2f}", ""),
+}
+_PER_INTERVAL = 6
 
 
 def write(folder: Path) -> None:
     """Write the release into `folder`."""
-    coarse = {name: _label_all(folder, database, _one_each(database)) for name, database in _DATABASES.items()}
-    _write_licqa(folder, _one_each(_DATABASES["MM21"]))
-    by_levels, by_types = _write_csiq(folder)
-    labels = {
-        "Coarse_grained_mixed": coarse,
-        "Fine_grained_CSIQ_levels": by_levels,
-        "Fine_grained_CSIQ_types": by_types,
-        "Fine_grain_SPAQ": _write_spaq(folder),
+    pools: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+    rows = []
+    for database, (stream, count, types, levels) in _COARSE.items():
+        for i in range(count):
+            shot = Shot(stream, i + 1, types[i % len(types)], levels[i % len(levels)])
+            label = _label(folder, database, shot)
+            pools["Coarse_grained_mixed"][database].append(label)
+            if database == "MM21":
+                name = label["img_path"].removeprefix("MM21/")
+                rows.append((label["ref_path"], name, label["gt_score"], f"{shot.score:.3f}"))
+    write_licqa(folder / "MM21", rows, (6, 8, 10))
+    for content, kind, level in product((1, 2), TYPES, LEVELS):
+        if kind in CSIQ_TYPES:
+            label = _label(folder, "fine CSIQ", Shot(36, content, kind, level))
+            pools["Fine_grained_CSIQ_levels"][f"mini_scene_{content}.{CSIQ_TYPES[kind]}"].append(label)
+            pools["Fine_grained_CSIQ_types"][f"mini_scene_{content}.{level}"].append(label)
+    # The lowest interval is called 1_25 in the real file.
+    for content, name in enumerate(np.repeat(["1_25", "25_50", "50_75", "75_100"], _PER_INTERVAL), start=1):
+        level = 5 - (content - 1) // _PER_INTERVAL - content % 2
+        shot = Shot(37, content, list(TYPES)[content % len(TYPES)], level)
+        pools["Fine_grain_SPAQ"][f"interval_{name}"].append(_label(folder, "SPAQ", shot))
+    for file, labels in pools.items():
+        write_json(folder / f"{file}.json", labels)
+
+
+def _label(folder: Path, database: str, shot: Shot) -> dict[str, Any]:
+    """Write an image and return its entry in a label file."""
+    (code, codec), rate = TYPES[shot.distortion], 5 - shot.level
+    interval = (shot.content - 1) // _PER_INTERVAL
+    facts = {
+        **{"content": shot.content, "level": shot.level, "code": code, "codec": codec, "rate": rate},
+        **{"csiq": CSIQ_TYPES.get(shot.distortion), "score": shot.score, "mos": 1 + shot.score / 25},
+        **{"dmos": 1 - shot.score / 100, "bitrate": 0.1 * 2**rate},
+        # The middle of the lower or upper half of the interval, plus the jitter.
+        "in_interval": 25 * interval + 6.25 + 12.5 * (rate - interval) + shot.score - (100 - 18 * shot.level),
     }
-    for name, pools in labels.items():
-        text = json.dumps(pools, ensure_ascii=False, indent=1)
-        (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8", newline="\n")
-
-
-def _one_each(database: _Database) -> list[Shot]:
-    """Return one shot of each content; distortions and levels are used in turn."""
-    kinds, levels = database.distortions, database.levels
-    wanted = {(i + 1, kinds[i % len(kinds)], levels[i % len(levels)]) for i in range(database.size)}
-    shots = shots_of(database.stream, database.size)
-    return [shot for shot in shots if (shot.content, shot.distortion, shot.level) in wanted]
-
-
-def _label_all(folder: Path, database: _Database, shots: Iterable[Shot]) -> list[Label]:
-    """Write the images of shots and return their entries in a label file."""
-    return [_label(folder, database, shot) for shot in shots]
-
-
-def _label(folder: Path, database: _Database, shot: Shot) -> Label:
-    path = folder / database.path(shot)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    shot.draw(scene_of(database.stream, shot.content).image).save(path)
-    reference = {} if database.reference is None else {"ref_path": database.reference(shot)}
-    return {**reference, "img_path": database.path(shot), "gt_score": database.score(shot)}
-
-
-def _write_licqa(folder: Path, shots: list[Shot]) -> None:
-    rows = [(_mm21_reference(shot), _mm21_name(shot), _bitrate(shot), f"{shot.score:.3f}") for shot in shots]
-    for name, part in _LICQA.items():
-        write_csv(folder / "MM21" / "train_files" / "exp1" / f"{name}.csv", rows[part])
-
-
-def _write_csiq(folder: Path) -> tuple[dict[str, list[Label]], dict[str, list[Label]]]:
-    """Write the fine-grained contents of CSIQ; return their entries by type and by level."""
-    by_levels: dict[str, list[Label]] = {}
-    by_types: dict[str, list[Label]] = {}
-    for shot in shots_of(_FINE_CSIQ.stream, CSIQ_CONTENTS):
-        if shot.distortion in CSIQ_TYPES:
-            label = _label(folder, _FINE_CSIQ, shot)
-            content = f"mini_scene_{shot.content}"
-            by_levels.setdefault(f"{content}.{CSIQ_TYPES[shot.distortion]}", []).append(label)
-            by_types.setdefault(f"{content}.{shot.level}", []).append(label)
-    return by_levels, by_types
-
-
-def _write_spaq(folder: Path) -> dict[str, list[Label]]:
-    shots = {(shot.content, shot.number): shot for shot in shots_of(_SPAQ.stream, len(_INTERVALS) * PER_INTERVAL)}
-    pools = {}
-    for interval, (name, levels) in enumerate(_INTERVALS.items()):
-        contents = range(interval * PER_INTERVAL + 1, (interval + 1) * PER_INTERVAL + 1)
-        places = [(c, c % len(TYPE_CODES) * len(LEVELS) + levels[c % len(levels)] - 1) for c in contents]
-        pools[f"interval_{name}"] = _label_all(folder, _SPAQ, [shots[place] for place in places])
-    return pools
-
-
-def _csiq_score(shot: Shot) -> str:
-    return f"{1 - shot.score / 100:.3f}"
-
-
-def _spaq_score(shot: Shot) -> str:
-    """Return the middle of the lower or upper half of the shot's interval, by its level, plus its jitter."""
-    interval = (shot.content - 1) // PER_INTERVAL
-    half = list(_INTERVALS.values())[interval].index(shot.level)
-    return f"{25 * interval + 6.25 + 12.5 * half + shot.score - (100 - 18 * shot.level):.2f}"
-
-
-def _mm21_rate(shot: Shot) -> int:
-    return _RATES + 1 - shot.level
-
-
-def _mm21_name(shot: Shot) -> str:
-    return f"{_CODECS[shot.distortion]}/{shot.content:05d}_{_mm21_rate(shot)}.png"
-
-
-def _mm21_reference(shot: Shot) -> str:
-    return f"source/{shot.content:05d}.png"
-
-
-def _bitrate(shot: Shot) -> str:
-    return f"{0.1 * 2 ** _mm21_rate(shot):.3f}"
-
-
-def _kadid_code(shot: Shot) -> str:
-    return f"{shot.code:02d}_{shot.level:02d}"
-
-
-_DATABASES = {
-    "kadid10k": _Database(
-        30,
-        9,
-        lambda shot: f"kadid10k/images/I{shot.content:02d}_{_kadid_code(shot)}.png",
-        lambda shot: f"{1 + shot.score / 25:.2f}",
-        lambda shot: f"images/I{shot.content:02d}.png",
-    ),
-    "MM21": _Database(
-        31,
-        10,
-        lambda shot: f"MM21/{_mm21_name(shot)}",
-        _bitrate,
-        _mm21_reference,
-        tuple(_CODECS),
-        LEVELS[:_RATES],
-    ),
-    "CSIQ": _Database(
-        32,
-        8,
-        lambda shot: f"CSIQ/dst_imgs/mini_{shot.content}.{CSIQ_TYPES[shot.distortion]}.{shot.level}.png",
-        _csiq_score,
-        lambda shot: f"src_imgs/mini_{shot.content}.png",
-        tuple(CSIQ_TYPES),
-    ),
-    "LIVEC": _Database(33, 10, lambda shot: f"LIVEC/{shot.content}.bmp", lambda shot: shot.score),
-    "kadis700k": _Database(
-        34,
-        12,
-        lambda shot: f"kadis700k/mini-{shot.content}_{_kadid_code(shot)}.bmp",
-        lambda shot: f"{shot.score:.8f}",
-    ),
-    "SQAD": _Database(35, 11, lambda shot: f"SQAD/IMG_{shot.content:04d}.png", lambda shot: f"{shot.score:.8f}"),
-}
-_FINE_CSIQ = _Database(
-    36,
-    0,
-    lambda shot: f"CSIQ/dst_imgs/mini_scene_{shot.content}.{CSIQ_TYPES[shot.distortion]}.{shot.level}.png",
-    _csiq_score,
-)
-_SPAQ = _Database(37, 0, lambda shot: f"spaq/TestImage_512/{shot.content:05d}.png", _spaq_score)
+    path, score, reference = (text.format(**facts) for text in _LABELS[database])
+    shot.save(folder / path)
+    return ({"ref_path": reference} if reference else {}) | {"img_path": path, "gt_score": score or shot.score}

@@ -10,16 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from eyechart.datasets_scripts.mini import aesbench
-from eyechart.datasets_scripts.mini.ability_questions import FACTS, NONE_OF_THESE, QUESTIONS, TREATMENTS
+from eyechart.datasets_scripts.mini.mmbench import FACTS, NONE_OF_THESE, QUESTIONS, TREATMENTS
+from eyechart.datasets_scripts.mini.q_bench import released_options
 from eyechart.datasets_scripts.mini.questions import (
+    AESTHETIC_TYPES,
     CONCERNS,
     DISTORTION_OPTIONS,
+    QUALITY,
     QUESTION_TYPES,
+    SEVERITY,
     Question,
     ask,
-    quality,
-    severity,
+    ask_assessment,
+    ask_empathy,
+    interpretation_question,
 )
 from eyechart.evaluators.requests.types import IMAGE, Prompt
 from eyechart.evaluators.tasks import aes_bench, mmbench
@@ -77,21 +81,20 @@ def ask_ability(
 ) -> tuple[dict[str, Any], str]:
     """Question, hint and options of MMBench's demo data for a picture, as in a row, and the correct option's text."""
     facts = known_facts(sample)
-    names = [name for name, asked in QUESTIONS.items() if asked.fact in facts]
+    names = [name for name, asked in QUESTIONS.items() if asked["fact"] in facts]
     # Questions about treatments also fit a pristine scene; they are asked less often, for balance.
-    weights = np.array([0.4 if QUESTIONS[name].fact in TREATMENTS else 1.0 for name in names])
+    weights = np.array([0.4 if QUESTIONS[name]["fact"] in TREATMENTS else 1.0 for name in names])
     asked = QUESTIONS[names[int(rng.choice(len(names), p=weights / weights.sum()))]]
     language = "en" if rng.random() < english_share else "cn"
-    wording = asked.en if language == "en" else asked.cn
-    values = FACTS[asked.fact]
-    answer = wording.options[values.index(facts[asked.fact])]
-    others = [option for option in wording.options if option != answer]
+    values, texts = FACTS[asked["fact"]], asked[language]["options"]
+    answer = texts[values.index(facts[asked["fact"]])]
+    others = [option for option in texts if option != answer]
     count = min(int(rng.integers(2, 5)), len(values))
     shown = [answer, *(others[i] for i in rng.permutation(len(others))[: count - 1])]
     options = [shown[i] for i in rng.permutation(count)]
     if count == 3 and rng.random() < 0.15:
         options.append(NONE_OF_THESE[language])
-    return {"question": wording.question, "hint": wording.hint, "options": options}, answer
+    return {"hint": "", **asked[language], "options": options}, answer
 
 
 def compare(first: Sample, second: Sample, rng: np.random.Generator) -> Conversation:
@@ -107,17 +110,16 @@ def converse_on_pair(pair: Pair, rng: np.random.Generator, *, early: bool = Fals
     asked = pair.asked
     if rng.random() < (0.6 if early else 0.15):
         return Conversation((f"{asked.question} ", IMAGE, IMAGE), "", f" {asked.answer}")
-    question = Question(asked.question, asked.options, asked.answer, "", "")
     if early:
-        return _choice_prompt(_stated(question), (), rng)
-    return _choice_prompt(question, (IMAGE, IMAGE), rng)
+        return _choice_prompt(_stated(asked), (), rng)
+    return _choice_prompt(asked, (IMAGE, IMAGE), rng)
 
 
 def _question(sample: Sample, rng: np.random.Generator) -> Question:
     # The benchmarks ask most often about distortions, which are also the hardest.
     kind = QUESTION_TYPES[int(rng.choice(3, p=[0.3, 0.4, 0.3]))]
     concern = CONCERNS[int(rng.choice(4, p=[0.4, 0.2, 0.2, 0.2]))]
-    return ask(sample.scene, sample.distortion_type, sample.level, rng, question_type=kind, concern=concern)
+    return ask(sample, rng, kind, concern)
 
 
 def _multiple_choice(sample: Sample, rng: np.random.Generator) -> Conversation:
@@ -152,25 +154,22 @@ def _lettered(prompt: Prompt, options: list[str], answer: str) -> Conversation:
 
 def _aesthetics(sample: Sample, rng: np.random.Generator) -> Conversation:
     """The four questions of AesBench, the options as the release writes them."""
-    kind = aesbench.QUESTION_TYPES[int(rng.integers(4))]
+    kind = AESTHETIC_TYPES[int(rng.integers(4))]
     turn = rng.random()
     if turn < 0.1:
-        prompt = aes_bench.interpretation_prompt({"question": aesbench.interpretation_question(sample.level)})
+        prompt = aes_bench.interpretation_prompt({"question": interpretation_question(sample.level)})
         return Conversation(prompt, "", _described(sample))
     make_prompt = aes_bench.choice_prompt
     if turn < 0.4:
-        asked = aesbench.ask_assessment(sample.level)
+        asked = ask_assessment(sample.level)
         make_prompt = aes_bench.assessment_prompt
     elif turn < 0.65:
-        asked = aesbench.ask_empathy(sample.scene, rng, question_type=kind)
+        asked = ask_empathy(sample.scene, rng, kind)
     else:
-        concern = CONCERNS[int(rng.integers(len(CONCERNS)))]
-        asked = aesbench.ask_perception(
-            sample.scene, sample.distortion_type, sample.level, rng, question_type=kind, concern=concern
-        )
+        asked = ask(sample, rng, kind, CONCERNS[int(rng.integers(len(CONCERNS)))])
     options = [asked.options[i] for i in rng.permutation(len(asked.options))]
-    released = aesbench.released_options(options)
-    prompt = make_prompt({"question": asked.question, "options": options, "released_options": released})
+    row = {"question": asked.question, "options": options, "released_options": released_options(options)}
+    prompt = make_prompt(row)
     return _lettered(prompt, options, asked.answer)
 
 
@@ -226,5 +225,5 @@ def _described(sample: Sample) -> str:
     distortion = DISTORTION_OPTIONS[sample.distortion_type].lower()
     return (
         f" The image shows a {scene.size} {scene.color} {scene.shape} on a {scene.background} background, with "
-        f"{severity(sample.level).lower()} {distortion}, so its quality is {quality(sample.level).lower()}."
+        f"{SEVERITY[sample.level].lower()} {distortion}, so its quality is {QUALITY[sample.level].lower()}."
     )

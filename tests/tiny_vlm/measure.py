@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from eyechart.datasets_scripts.mini.aesbench import ask_assessment, released_options
-from eyechart.datasets_scripts.mini.questions import CONCERNS, Question, ask
+from eyechart.datasets_scripts.mini.q_bench import released_options
+from eyechart.datasets_scripts.mini.questions import CONCERNS, Question, ask, ask_assessment
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.requests.types import Backend, Prompt, Request
 from eyechart.evaluators.tasks.aes_bench import assessment_prompt
@@ -97,9 +97,7 @@ def _draw_questions(types: tuple[str, ...], n: int, part: int) -> list[tuple[Sam
     drawn = []
     for i, sample in enumerate(_samples(n, part)):
         kind, concern = types[i % len(types)], CONCERNS[i // len(types) % len(CONCERNS)]
-        drawn.append(
-            (sample, ask(sample.scene, sample.distortion_type, sample.level, rng, question_type=kind, concern=concern))
-        )
+        drawn.append((sample, ask(sample, rng, kind, concern)))
     return drawn
 
 

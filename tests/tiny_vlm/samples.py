@@ -6,11 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
-from eyechart.datasets_scripts.mini.ability_questions import FACTS, TREATMENTS, draw_picture, shown
-from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES, LEVELS, distort
-from eyechart.datasets_scripts.mini.pair_questions import PAIR_CONCERNS, PairQuestion, ask_pair
-from eyechart.datasets_scripts.mini.questions import QUESTION_TYPES
-from eyechart.datasets_scripts.mini.scenes import Scene, draw_scene
+from eyechart.datasets_scripts.mini.mmbench import FACTS, TREATMENTS, draw_picture, shown
+from eyechart.datasets_scripts.mini.questions import PAIR_CONCERNS, QUESTION_TYPES, Question, ask_pair
+from eyechart.datasets_scripts.mini.scenes import DISTORTION_TYPES, LEVELS, Look, draw_scene
 from tests.tiny_vlm.architecture import IMAGE_SIZE
 
 TRAINING_SEED = 10_000_000
@@ -20,16 +18,11 @@ _TREATED = [(fact, value) for fact, values in TREATMENTS.items() for value, trea
 _PLAIN_SHARE, _TREATED_SHARE = 0.65, 0.25  # the rest shows a digit
 
 
-@dataclass(frozen=True)
-class Sample:
+@dataclass(frozen=True, kw_only=True)
+class Sample(Look):
     """One picture of a scene."""
 
-    scene: Scene
     image: Image.Image
-    distortion_type: str = ""
-    """One of `DISTORTION_TYPES`; "" for none."""
-    level: int = 0
-    """1 to 5; 0 for no distortion."""
     digit: str = ""
     """The digit in the picture; "" for none."""
 
@@ -39,7 +32,7 @@ class Pair:
     """Two pictures and a question about them, as Q-Bench2 asks it."""
 
     samples: tuple[Sample, Sample]
-    asked: PairQuestion
+    asked: Question
 
 
 def draw_samples(seed: int, index: int, count: int = 1) -> list[Sample]:
@@ -49,7 +42,7 @@ def draw_samples(seed: int, index: int, count: int = 1) -> list[Sample]:
     samples = []
     for _ in range(count):
         kind, level = DISTORTION_TYPES[rng.integers(len(DISTORTION_TYPES))], int(rng.choice(LEVELS))
-        samples.append(Sample(scene, distort(scene.image, kind, level, rng), kind, level))
+        samples.append(_drawn(Look(scene, kind, level), rng))
     return samples
 
 
@@ -59,34 +52,29 @@ def draw_ability_sample(seed: int, index: int) -> Sample:
     scene = draw_scene(rng, IMAGE_SIZE)
     turn = rng.random()
     if turn < _PLAIN_SHARE:
-        return Sample(scene, scene.image)
+        return Sample(scene, image=scene.image)
     if turn < _PLAIN_SHARE + _TREATED_SHARE:
         fact, value = _TREATED[rng.integers(len(_TREATED))]
         kind, level = TREATMENTS[fact][value] or ("", 0)
-        return Sample(scene, draw_picture(fact, value, scene, rng), kind, level)
+        return Sample(scene, kind, level, image=draw_picture(fact, value, scene, rng))
     digit = str(rng.choice(FACTS["digit"]))
-    return Sample(scene, draw_picture("digit", digit, scene, rng), digit=digit)
+    return Sample(scene, image=draw_picture("digit", digit, scene, rng), digit=digit)
 
 
 def draw_pair(seed: int, index: int) -> Pair:
     """Two pictures and a question about them; question types and concerns alternate."""
     rng = np.random.default_rng([seed, index, 2])
     kind, concern = QUESTION_TYPES[index % 3], PAIR_CONCERNS[index // 3 % len(PAIR_CONCERNS)]
-    asked = ask_pair(rng, question_type=kind, concern=concern)
-    first, second = (
-        Sample(
-            look.scene,
-            distort(look.scene.image, look.distortion_type, look.level, rng),
-            look.distortion_type,
-            look.level,
-        )
-        for look in asked.looks
-    )
-    return Pair((first, second), asked)
+    looks, asked = ask_pair(rng, kind, concern)
+    return Pair((_drawn(looks[0], rng), _drawn(looks[1], rng)), asked)
+
+
+def _drawn(look: Look, rng: np.random.Generator) -> Sample:
+    return Sample(look.scene, look.distortion_type, look.level, image=look.draw(rng))
 
 
 def known_facts(sample: Sample) -> Mapping[str, str]:
-    """What `ability_questions` can ask about a picture: values by the names of `FACTS`."""
+    """What MMBench's demo data can ask about a picture: values by the names of `FACTS`."""
     if sample.level:
         treatment = sample.distortion_type, sample.level
         return {fact: value for fact, value in _TREATED if TREATMENTS[fact][value] == treatment}

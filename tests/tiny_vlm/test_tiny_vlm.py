@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from eyechart.datasets_scripts import DATASETS, load_dataset, mini
-from eyechart.datasets_scripts.mini.ability_questions import FACTS
-from eyechart.datasets_scripts.mini.distortions import DISTORTION_TYPES, LEVELS
+from eyechart.datasets_scripts.mini.mmbench import FACTS
+from eyechart.datasets_scripts.mini.scenes import DISTORTION_TYPES, LEVELS
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.requests.types import IMAGE, Request
