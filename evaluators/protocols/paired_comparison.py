@@ -184,9 +184,12 @@ class PairedComparison(Protocol):
             "reversed_choice": [item.choice for item in other],
             "reversed_step": [item.step for item in other],
         }
-        settings = PairSettings(aggregator or self.aggregator, seed=self.seed)
-        if pools is not None:
-            settings = replace(settings, pool_weights=self.pool_weights, undefined_pools=self.undefined_pools)
+        settings = PairSettings(
+            aggregator or self.aggregator,
+            pool_weights=self.pool_weights,
+            undefined_pools=self.undefined_pools,
+            seed=self.seed,
+        )
         return columns | pair_outcomes(columns["choice"], columns["reversed_choice"], pairs), pairs, settings
 
     def _variants(self, items: Sequence[PairItem], ranked: Sequence[PairItem]) -> dict[str, dict[str, Any]]:

@@ -13,6 +13,7 @@ import evaluate
 try:
     from eyechart.metrics.cards import module_texts
     from eyechart.metrics.columns import CheckedColumns
+    from eyechart.metrics.scoring.errors import InputError
     from eyechart.metrics.scoring.pairs.pools import RIDGE, PairSettings, check_pairs
     from eyechart.metrics.scoring.pairs.preferences import read_pairs
     from eyechart.metrics.scoring.pairs.scores import pair_scores
@@ -64,6 +65,9 @@ class PairedComparison(CheckedColumns, evaluate.Metric):
     ) -> dict[str, Any]:
         ends = {"finish_reasons": finish_reasons, "reversed_finish_reasons": reversed_finish_reasons}
         settings = PairSettings(aggregator, order_seed, pool_weights, undefined_pools, fit, resamples, seed, ridge)
+        for name in ("pool_weights", "undefined_pools"):
+            if pool_ids is None and getattr(settings, name) != getattr(PairSettings, name):
+                raise InputError(f"{name} is {getattr(settings, name)!r}; it needs pool_ids")
         pairs = check_pairs(first_ids, second_ids, first_references, second_references, pool_ids)
         items = read_pairs(predictions, reversed_predictions, pairs, **ends)
         scores = pair_scores(items, pairs, settings)

@@ -43,10 +43,7 @@ def mle_scores(winners: ArrayLike, losers: ArrayLike, n_items: int, ridge: float
     Without a ridge, the scores are finite only if no set of items won all its comparisons with the other items (Ford,
     "Solution of a ranking problem from binary comparisons", 1957). A `ridge` r above 0 subtracts r sum_i q_i^2 / 2 from
     the log-likelihood, so that its maximum is always finite. It is not known how the paper made its MLE finite: its
-    released code only has MAP.
-
-    Raises:
-        UnboundedScoresError: There is no ridge and the scores are infinite.
+    released code only has MAP. Infinite scores raise `UnboundedScoresError`.
 
     Examples:
         >>> mle_scores([0, 1, 2, 0], [1, 2, 0, 1], n_items=3).round(3).tolist()
@@ -125,10 +122,7 @@ def trueskill_scores(winners: ArrayLike, losers: ArrayLike, n_items: int, *, see
 
 
 def rescale(scores: ArrayLike) -> FloatArray:
-    """Scores on [0, 100], as 2AFC reports them (Sec. III-A): 100 (scores - min) / (max - min).
-
-    Raises:
-        UndefinedScoreError: All scores are equal.
+    """Scores on [0, 100], as 2AFC reports them (Sec. III-A); raises `UndefinedScoreError` if all scores are equal.
 
     Examples:
         >>> rescale([-1.0, 0.0, 3.0]).tolist()
@@ -176,8 +170,9 @@ def _counts(winners: ArrayLike, losers: ArrayLike, n_items: int) -> csr_array:
 def _most_likely(counts: csr_array, prior: float) -> FloatArray:
     """Maximiser of the log-likelihood minus prior * sum q^2 / 2; with prior 0, the one that sums to zero.
 
-    Newton's method on the gradient; each step solves its linear system by conjugate gradients. SciPy's own optimisers
-    take two to ten times as long and stop up to 1e-4 from the maximum, because they compare values of the likelihood.
+    Newton's method on the gradient; each step solves its linear system by conjugate gradients. SciPy's optimisers
+    (trust-ncg, Newton-CG, L-BFGS-B, newton_krylov) take two to ten times as long, and those that compare values of the
+    likelihood end with rounding errors that split ties.
     """
     n, wins, pairs = counts.shape[0], counts.data, np.arange(counts.nnz)
     signs = np.repeat([1.0, -1.0], len(pairs))

@@ -1,6 +1,6 @@
 """Time of MAP scores against the form they have in the paper's released code, and its growth with the images.
 
-Run it as a script; the dense reference takes about ten seconds. The aim is 100,000 images with 10 rounds in at most 1 s.
+Run it as a script; the dense reference takes about ten seconds. The aim is 100,000 images with 10 rounds in 1 s.
 The reference maximises the same objective (2AFC, Eq. 2) on the full matrix of preferences with
 `scipy.optimize.minimize` under the constraint that scores sum to zero, without a gradient, as the released code does.
 """

@@ -31,22 +31,21 @@ RIDGE = 0.01
 
 @dataclass(frozen=True)
 class Pairs:
-    """n pairs of images and their quality, as arrays of shape (n,)."""
+    """n pairs of images and their quality."""
 
-    first_ids: NDArray[np.object_]
-    second_ids: NDArray[np.object_]
-    first_references: FloatArray
-    """Quality, higher is better; nan if only winners are known."""
-    second_references: FloatArray
-    pool_ids: NDArray[np.object_] | None
-    """None if all images are ranked together."""
+    image_ids: NDArray[np.object_]
+    """Shape (n, 2)."""
+    references: FloatArray
+    """Quality of the images, shape (n, 2), higher is better; nan if only winners are known."""
     better: WinnerArray
-    """The better image of each pair: `FIRST`, `SECOND`, or `NONE` if they are equal."""
+    """The better image of each pair: `FIRST`, `SECOND`, or `NONE` if they are equal, shape (n,)."""
+    pool_ids: NDArray[np.object_] | None
+    """Shape (n,); None if all images are ranked together."""
 
-    def select(self, rows: ArrayLike) -> "Pairs":
+    def select(self, rows: Sequence[int] | NDArray[np.int64]) -> "Pairs":
         """Some of the pairs."""
-        columns: Any = {name: None if column is None else column[rows] for name, column in vars(self).items()}
-        return Pairs(**columns)
+        pools = None if self.pool_ids is None else self.pool_ids[rows]
+        return Pairs(self.image_ids[rows], self.references[rows], self.better[rows], pools)
 
 
 @dataclass(frozen=True)
@@ -104,9 +103,8 @@ class ImagePool:
     image_ids: Sequence[str]
     references: FloatArray
     """Quality of the images, shape (n_images,)."""
-    first: NDArray[np.int64]
-    """Number of each pair's first image, shape (n_pairs,)."""
-    second: NDArray[np.int64]
+    members: NDArray[np.int64]
+    """Numbers of each pair's first and second image, shape (2, n_pairs)."""
 
 
 def check_pairs(
@@ -123,8 +121,8 @@ def check_pairs(
     are then not used.
 
     Examples:
-        >>> check_pairs(["a", "a"], ["b", "c"], [1, 1], [2, 3]).second_references.tolist()
-        [2.0, 3.0]
+        >>> check_pairs(["a", "a"], ["b", "c"], [1, 1], [2, 3]).references.tolist()
+        [[1.0, 2.0], [1.0, 3.0]]
     """
     if better is None:
         first = check_opinions("first_references", first_references)
@@ -146,8 +144,8 @@ def check_pairs(
         if pool is None:
             raise InputError(f"pool_ids[{row}] is None; either all pairs have a pool or none has")
     names = None if pool_ids is None else np.array([str(pool) for pool in pool_ids], dtype=object)
-    ids = np.array([first_ids, second_ids], dtype=object)
-    return Pairs(ids[0], ids[1], first, second, names, winner.astype(np.int8))
+    ids = np.array([first_ids, second_ids], dtype=object).T
+    return Pairs(ids, np.stack([first, second], axis=1), winner.astype(np.int8), names)
 
 
 def split_pools(pairs: Pairs) -> dict[str, ImagePool]:
@@ -164,9 +162,7 @@ def split_pools(pairs: Pairs) -> dict[str, ImagePool]:
 
 
 def _pool(pairs: Pairs, rows: Sequence[int]) -> ImagePool:
-    # Pair by pair: the first image, then the second.
-    ids = np.stack([pairs.first_ids[rows], pairs.second_ids[rows]], axis=1).ravel()
-    values = np.stack([pairs.first_references[rows], pairs.second_references[rows]], axis=1).ravel()
+    ids, values = pairs.image_ids[rows].ravel(), pairs.references[rows].ravel()
     number: dict[str, int] = {}
     members = np.array([number.setdefault(image, len(number)) for image in ids])
     references = np.empty(len(number))
@@ -180,7 +176,7 @@ def _pool(pairs: Pairs, rows: Sequence[int]) -> ImagePool:
             f"{ids[place]!r}, but another row has {references[members[place]]:g}; an image must have one reference "
             "within a pool"
         )
-    return ImagePool(rows, list(number), references, members[::2], members[1::2])
+    return ImagePool(rows, list(number), references, members.reshape(-1, 2).T)
 
 
 def rank_pool(pool: ImagePool, winner: WinnerArray, settings: PairSettings) -> FloatArray:
@@ -192,13 +188,14 @@ def rank_pool(pool: ImagePool, winner: WinnerArray, settings: PairSettings) -> F
     decided = winner != NONE
     if not decided.any():
         raise UndefinedScoreError("no pair has consistent replies, so the images cannot be ranked")
-    first, second, is_first = pool.first[decided], pool.second[decided], winner[decided] == FIRST
-    outcomes = np.where(is_first, first, second), np.where(is_first, second, first), len(pool.image_ids)
+    members = pool.members[:, decided]
+    winners, losers = np.where(winner[decided] == FIRST, members, members[::-1])
+    outcomes = winners, losers, len(pool.image_ids)
     try:
         if settings.aggregator == "trueskill":
             scores = pair_ranking.trueskill_scores(*outcomes, seed=settings.order_seed)
         elif settings.aggregator == "mle_ridge":
-            scores = pair_ranking.mle_scores(*outcomes, settings.ridge)
+            scores = pair_ranking.mle_scores(*outcomes, ridge=settings.ridge)
         else:
             scores = getattr(pair_ranking, f"{settings.aggregator}_scores")(*outcomes)
     except UnboundedScoresError as error:

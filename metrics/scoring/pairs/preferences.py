@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from eyechart.metrics.scoring.choices.reading import extraction_shares
 from eyechart.metrics.scoring.choices.replies import why_unread
 from eyechart.metrics.scoring.inputs import check_lengths
 from eyechart.metrics.scoring.items import ItemColumns, Items
@@ -57,7 +58,7 @@ def read_pairs(
     check_lengths(
         predictions=predictions,
         reversed_predictions=reversed_predictions,
-        first_ids=pairs.first_ids,
+        first_ids=pairs.image_ids,
         finish_reasons=ends,
         reversed_finish_reasons=reversed_ends,
     )
@@ -111,8 +112,8 @@ def preference_scores(items: ItemColumns, pairs: Pairs) -> dict[str, Any]:
         `first_rate`, `second_rate`, `draw_rate`: shares of the 2 n replies that prefer the first image shown, the
         second image shown, and neither. Without a position bias, the first two are equal.
         The first three scores and `first_rate` each have a 95 % interval, `<name>_ci95`, and its kind in `intervals`.
-        `unmatched`: number of pairs with a reply that states no preference. `equal_quality`: number of pairs of equal
-        quality. `n_consistent`, `n_pairs`.
+        `extraction`: the result of `extraction_shares` for all replies. `unmatched`: number of pairs with a reply that
+        states no preference. `equal_quality`: number of pairs of equal quality. `n_consistent`, `n_pairs`.
 
     Examples:
         >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
@@ -136,14 +137,13 @@ def preference_scores(items: ItemColumns, pairs: Pairs) -> dict[str, Any]:
         ("first_rate", is_first.mean(axis=0), every),
     ):
         scores[name] = float(values[rows].mean()) if rows.any() else math.nan
-        intervals[name] = dyadic_share_interval(
-            values[rows], pairs.first_ids[rows].tolist(), pairs.second_ids[rows].tolist()
-        )
+        intervals[name] = dyadic_share_interval(values[rows], *pairs.image_ids[rows].T.tolist())
     return {
         **scores,
         "second_rate": float((choices == "second").mean()),
         "draw_rate": float(is_draw.mean()),
         **listed_intervals(intervals),
+        "extraction": extraction_shares([*items["step"], *items["reversed_step"]]),
         "unmatched": int(is_draw.any(axis=0).sum()),
         "equal_quality": int((~unequal).sum()),
         "n_consistent": int(consistent.sum()),

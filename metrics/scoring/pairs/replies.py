@@ -52,14 +52,9 @@ _JOINED = re.compile(r" & O|,O"), re.compile(r"O(?: & |,)\Z")
 
 
 def read_preference(text: str, finish_reason: str | None = None) -> Preference | None:
-    """The image that a reply prefers.
+    """The image that a reply prefers, in the order shown; None if it prefers neither or both.
 
-    Args:
-        text: The model's reply to the question which of two images has better visual quality, any string.
-        finish_reason: How the reply ended, one of `reasoning.FINISH_REASONS`; None if that is not known.
-
-    Returns:
-        "first" or "second", in the order in which the images were shown; None if the reply prefers neither or both.
+    `finish_reason` says how the reply ended, one of `reasoning.FINISH_REASONS`; None if that is not known.
 
     Examples:
         >>> read_preference("B. The second image.")
@@ -67,8 +62,6 @@ def read_preference(text: str, finish_reason: str | None = None) -> Preference |
         >>> read_preference("Image 1 has better visual quality than image 2.")
         'first'
         >>> read_preference("The second image is blurrier than the first image.") is None
-        True
-        >>> read_preference("Both images are of similar quality.") is None
         True
         >>> read_preference("The light is poor. The first image is better at", finish_reason="length") is None
         True

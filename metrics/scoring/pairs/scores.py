@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from eyechart.metrics.scoring.choices.reading import extraction_shares
-from eyechart.metrics.scoring.errors import InputError, SmallSampleWarning, UndefinedScoreError, UndefinedScoreWarning
-from eyechart.metrics.scoring.inputs import FloatArray, check_lengths
+from eyechart.metrics.scoring.errors import SmallSampleWarning, UndefinedScoreError, UndefinedScoreWarning
+from eyechart.metrics.scoring.inputs import FloatArray
 from eyechart.metrics.scoring.items import ItemColumns, select_rows
 from eyechart.metrics.scoring.pairs.pools import ImagePool, Pairs, PairSettings, WinnerArray, rank_pool, split_pools
 from eyechart.metrics.scoring.pairs.preferences import preference_scores, winners
@@ -31,26 +30,14 @@ _Ranked = tuple[dict[str, float], Correlations]
 
 
 def pair_scores(items: ItemColumns, pairs: Pairs, settings: PairSettings | None = None) -> dict[str, Any]:
-    """Everything that `paired_comparison` returns.
-
-    Args:
-        items: Items of n pairs, from `read_pairs`.
-        pairs: The pairs.
-        settings: Ranking, averaging, fit and bootstrap.
+    """Everything that `paired_comparison` returns, from the items of `read_pairs`.
 
     Returns:
-        The scores of `preference_scores`; `extraction`, the result of `extraction_shares` for all replies; the
-        correlations `srcc`, `plcc`, `krcc` and `plcc_fitted` of the images' scores with their references, in [-1, 1],
-        with `srcc_ci95` and `plcc_ci95`; `n_images`; `scores`, image id to a score in [0, 100]; and the settings. With
-        pools, correlations are means over pools, `scores` maps each pool to the scores of its images, and there are
-        `n_pools`, `n_undefined_pools` (pools without SRCC or PLCC) and `by_pool`, the same scores for each pool.
-
-    Raises:
-        InputError: The lengths differ, an image has two references within a pool, or a setting needs pools.
-
-    Warns:
-        UndefinedScoreWarning: A score is nan, or a pool is left out of a mean.
-        SmallSampleWarning: A fit is based on fewer than 30 images.
+        The scores of `preference_scores`; the correlations `srcc`, `plcc`, `krcc` and `plcc_fitted` of the images'
+        scores with their references, in [-1, 1], with `srcc_ci95` and `plcc_ci95`; `n_images`; `scores`, image id to a
+        score in [0, 100]; and the settings. With pools, correlations are means over pools, `scores` maps each pool to
+        the scores of its images, and there are `n_pools`, `n_undefined_pools` (pools without SRCC or PLCC) and
+        `by_pool`, the same scores for each pool.
 
     Examples:
         >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
@@ -62,10 +49,6 @@ def pair_scores(items: ItemColumns, pairs: Pairs, settings: PairSettings | None 
         (1.0, 31, 1.0, 100.0)
     """
     settings = settings or PairSettings()
-    check_lengths(choice=items["choice"], first_ids=pairs.first_ids)
-    for name in ("pool_weights", "undefined_pools"):
-        if pairs.pool_ids is None and getattr(settings, name) != getattr(PairSettings, name):
-            raise InputError(f"{name} is {getattr(settings, name)!r}; it needs pool_ids")
     pools = split_pools(pairs)
     preferred = winners(items)
     ranked = {name: _rank(name, pool, preferred[pool.rows], settings) for name, pool in pools.items()}
@@ -93,7 +76,6 @@ def _listed(items: ItemColumns, pairs: Pairs, correlations: Correlations) -> dic
     replies, listed = preference_scores(items, pairs), correlations.listed(CORRELATIONS)
     return {
         **replies,
-        "extraction": extraction_shares([*items["step"], *items["reversed_step"]]),
         **listed,
         "intervals": {**replies["intervals"], **listed["intervals"]},
         "n_images": correlations.n,
@@ -142,14 +124,8 @@ def resampled_mean(
 ) -> tuple[float, FloatArray, int]:
     """The mean of a correlation over pools, its bootstrap replicates, and the number of resampled units.
 
-    Images are resampled within their pool; if a pool is small, complete pools are resampled.
-
-    Args:
-        scores: The correlation of each pool; nan if undefined.
-        replicates: Its bootstrap replicates over images in each pool.
-        sizes: Number of images of each pool.
-        settings: The weights of the pools, how undefined correlations count, and the bootstrap. The same settings give
-            the same draws of pools.
+    Images are resampled within their pool, as in `replicates`; if a pool is small, complete pools are resampled. The
+    same settings give the same draws of pools.
     """
     mean = float(mean_over_pools(scores, sizes, settings))
     if min(sizes) >= FEW_UNITS:

@@ -2,9 +2,8 @@
 
 Protocol: 2AFC, Sec. II-B and III (https://arxiv.org/abs/2402.01162). Table II has one row per database, and averages
 weighted by the numbers of sampled images. Tables III and IV have one row per distortion type, level or interval of
-scores, and plain averages. If a row has several pools, its rho is their mean. Departure: for an undefined ranking,
-Table IV has a rho of 0.000, which enters the average; here such a row is left out of the average, and its name is
-reported.
+scores, and plain averages. If a row has several pools, its rho is their mean. Departure: an undefined rho is left out
+of the average, not 0 as in Table IV.
 
 Fig. 3 shows how well the images' ranking agrees with their quality after 1, 2, ... rounds, each of which pairs all
 images at random. The curve of the opinion scores is an upper bound for a model: its only error is due to the limited
@@ -83,11 +82,7 @@ def convergence(
 ) -> list[dict[str, Any]]:
     """Correlations of the ranking from the first round, from the first two, and so on.
 
-    Args:
-        winner: Which image of each of n pairs is preferred, `FIRST`, `SECOND` or `NONE`, shape (n,).
-        pairs: The pairs.
-        rounds: The round in which each pair was drawn, n numbers. Rounds count in increasing order; gaps are allowed.
-        settings: How images are ranked and pools are averaged.
+    `winner` is the preferred image of each pair, and `rounds` the round in which it was drawn; gaps are allowed.
 
     Returns:
         For each number of rounds: `rounds`; `n_pairs` and `n_images`, the pairs and images in these rounds; and `srcc`,

@@ -121,7 +121,7 @@ def test_images_are_numbered_within_their_pool() -> None:
     pools = split_pools(pairs)
     assert list(pools) == ["5", "6"]
     assert pools["5"].image_ids == ["a", "b", "c"] and pools["5"].references.tolist() == [1, 2, 3]
-    assert (pools["5"].first.tolist(), pools["5"].second.tolist()) == ([0, 1], [1, 2])
+    assert pools["5"].members.tolist() == [[0, 1], [1, 2]]
     assert pools["6"].image_ids == ["a", "c"] and pools["6"].references.tolist() == [10, 30]
     assert pools["6"].rows == [2]
 
