@@ -48,15 +48,9 @@ def test_bad_input(arguments: dict, message: str) -> None:
 
 
 def _scores(
-    predictions: list[str],
-    references: list[str],
-    judge,
-    rounds: int = 5,
-    template: str = "q_bench",
-    groups=None,
-    ends=None,
+    texts: list[str], references: list[str], judge, rounds=5, template="q_bench", groups=None, ends=None
 ) -> dict:
-    items = read_descriptions(predictions, references, judge, rounds, template, ends)
+    items = read_descriptions(texts, references, judge, rounds, template, ends)
     return description_scores(items, groups, JudgeSettings("judge", rounds), template)
 
 
@@ -70,18 +64,6 @@ class FakeJudge:
         self.conversations.append(messages)
         template, _ = read_fields(messages)
         return self.replies.get(template.rpartition("_")[2], ["Score: 1"] * n)
-
-
-def test_mean_pooling_over_images_and_rounds() -> None:
-    judge = FakeJudge(completeness=["Score: 2", "Score: 2", "Score: 1"], relevance=["Score: 0", "0", "Result: 0"])
-    scores = _scores(["a", "b"], ["c", "d"], judge, 3)
-    assert scores["completeness"]["score"] == pytest.approx(5 / 3)
-    assert [scores["completeness"][name] for name in ("p0", "p1", "p2")] == pytest.approx([0, 1 / 3, 2 / 3])
-    assert scores["preciseness"]["score"] == 1.0 and scores["relevance"]["score"] == 0.0
-    assert scores["sum"] == pytest.approx(8 / 3) and scores["mean"] == pytest.approx(8 / 9)
-    assert scores["n"] == scores["completeness"]["n"] == 2
-    assert scores["failed_rounds"] == scores["unscored"] == scores["empty_predictions"] == 0
-    assert len(judge.conversations) == 6
 
 
 def test_each_image_weighs_the_same_however_many_of_its_rounds_failed() -> None:
@@ -119,52 +101,26 @@ def test_the_overall_of_aesbench_is_the_mean_of_the_three() -> None:
 def test_an_image_without_a_usable_round_is_counted_and_not_scored() -> None:
     def judge(messages: Messages, n: int) -> list[str]:
         name, fields = read_fields(messages)
-        lost = fields["description"] == "b" and name.endswith("preciseness")
-        return ["no idea"] * n if lost else ["Score: 2"] * n
+        return ["no idea"] * n if fields["description"] == "b" and name.endswith("preciseness") else ["Score: 2"] * n
 
-    scores = _scores(["a", "b"], ["c", "d"], judge)
-    assert scores["preciseness"]["score"] == 2.0 and scores["preciseness"]["n"] == 1
-    assert scores["preciseness"]["failed_rounds"] == scores["failed_rounds"] == 5
-    assert scores["completeness"]["n"] == scores["n"] == 2 and scores["unscored"] == 1
-
-
-def test_when_every_round_fails_the_score_is_nan_with_a_warning() -> None:
-    judge = FakeJudge(preciseness=["Score: 3"] * 5)
-    with pytest.warns(UndefinedScoreWarning, match="overall: nan for preciseness, sum and mean"):
-        scores = _scores(["a"], ["b"], judge)
-    assert all(math.isnan(scores["preciseness"][name]) for name in ("score", "p0", "p1", "p2"))
-    assert all(map(math.isnan, scores["preciseness"]["score_ci95"] + scores["sum_ci95"] + [scores["sum"]]))
-    assert scores["completeness"]["score"] == 1.0
-    assert scores["preciseness"]["n"] == 0 and scores["unscored"] == 1
+    with pytest.warns(UndefinedScoreWarning, match="kind=y: nan for preciseness, sum and mean"):
+        scores = _scores(["a", "b"], ["c", "d"], judge, groups={"kind": ["x", "y"]})
+    lost, other = scores["preciseness"], scores["completeness"]
+    assert (lost["score"], lost["n"], lost["failed_rounds"], other["n"]) == (2.0, 1, 5, 2)
+    assert (scores["n"], scores["failed_rounds"], scores["unscored"]) == (2, 5, 1)
+    part = scores["by_kind"]["y"]
+    undefined = [part["preciseness"][name] for name in ("score", "p0", "p1", "p2")] + [part["sum"], part["mean"]]
+    assert all(map(math.isnan, [*undefined, *part["sum_ci95"]])) and part["completeness"]["score"] == 2.0
 
 
-def test_empty_descriptions_get_the_lowest_score_unasked() -> None:
+def test_rows_without_a_reference_are_left_out_and_empty_texts_are_not_asked_about() -> None:
     judge = FakeJudge()
-    scores = _scores(["", " \n"], ["b", "c"], judge)
-    assert judge.conversations == [] and scores["sum"] == 0.0 and scores["empty_predictions"] == 2
-
-
-def test_rows_without_a_reference_are_left_out_and_counted() -> None:
-    judge = FakeJudge()
-    with pytest.warns(LeftOutWarning, match=r"2 of 3 rows are left out .* the first is references\[0\]"):
-        scores = _scores(["a", "b", "c"], ["", "golden", " "], judge, groups={"kind": ["x", "y", "z"]})
-    assert scores["n"] == 1 and scores["without_reference"] == 2
-    assert list(scores["by_kind"]) == ["y"] and len(judge.conversations) == 3
-
-
-def test_groups_equal_their_rows_alone() -> None:
-    def judge(messages: Messages, n: int) -> list[str]:
-        return [f"Score: {len(messages[-1]['content']) % 3}"] * n
-
-    texts = ["a" * length for length in range(1, 9)]
-    kinds = ["x", "y"] * 4
-    scores = _scores(texts, ["b"] * 8, judge, groups={"kind": kinds})
-    assert scores["n"] == 8
-    for kind, part in scores["by_kind"].items():
-        alone = _scores([text for text, of in zip(texts, kinds, strict=True) if of == kind], ["b"] * 4, judge)
-        for dimension in DIMENSIONS["q_bench"]:
-            assert part[dimension]["score"] == alone[dimension]["score"]
-        assert part["sum"] == alone["sum"] and part["n"] == 4 and "without_reference" not in part
+    with pytest.warns(LeftOutWarning, match=r"2 of 5 rows are left out .* the first is references\[1\]"):
+        scores = _scores(["", "b", "c", "d", " \n"], ["r", "", "r", " ", "r"], judge, groups={"kind": list("xyzyx")})
+    assert (scores["n"], scores["without_reference"], scores["empty_predictions"]) == (3, 2, 2)
+    assert scores["sum"] == 1.0 and len(judge.conversations) == 3
+    sums = {kind: (part["sum"], part["n"]) for kind, part in scores["by_kind"].items()}
+    assert sums == {"x": (0.0, 2), "z": (3.0, 1)}
 
 
 @given(st.lists(st.sampled_from(["0", "1", "2", "?"]), min_size=12, max_size=12))
@@ -250,18 +206,12 @@ def test_what_became_of_a_text(text: str, ended: str | None, expected: str | Non
     assert found == dict.fromkeys(UNREAD, 0.0) | ({expected: 0.5} if expected else {})
 
 
-def test_shares_are_of_the_texts_with_a_reference_and_by_group() -> None:
-    texts, ends = ["a", "b", "c", "d", "e"], ["length", "length", "refusal", "stop", None]
+def test_outcomes_are_shares_of_the_texts_with_a_reference() -> None:
+    texts, ends = ["a", "b", "c", "d", ""], ["length", "length", "refusal", "stop", None]
     with pytest.warns(LeftOutWarning):
         found = _scores(texts, ["", *"bcde"], FakeJudge(), groups={"kind": list("xxyyz")}, ends=ends)
-    assert found["outcomes"] == {"cut_off": 0.25, "unfinished_reasoning": 0.0, "refused": 0.25, "unparseable": 0.0}
-    shares = {
-        kind: (part["outcomes"]["cut_off"], part["outcomes"]["refused"]) for kind, part in found["by_kind"].items()
-    }
-    assert shares == {"x": (1.0, 0.0), "y": (0.0, 0.5), "z": (0.0, 0.0)}
-
-
-def test_where_no_end_is_known_there_are_no_shares() -> None:
-    for ends in (None, [None, None]):
-        found = _scores(["a", ""], ["c", "d"], FakeJudge(), groups={"kind": ["x", "y"]}, ends=ends)
-        assert "outcomes" not in found and "outcomes" not in found["by_kind"]["x"] and found["empty_predictions"] == 1
+    expected = {"cut_off": 0.25, "unfinished_reasoning": 0.0, "refused": 0.25, "unparseable": 0.25}
+    assert found["outcomes"] == expected
+    assert [part["outcomes"]["cut_off"] for part in found["by_kind"].values()] == [1.0, 0.0, 0.0]
+    for unknown in (None, [None] * 5):
+        assert "outcomes" not in _scores(texts, list("abcde"), FakeJudge(), ends=unknown)

@@ -129,27 +129,17 @@ def test_other_replies_are_failed_rounds(reply: str | None) -> None:
     assert parse_score(reply) is parse_letter(reply, 3) is None
 
 
-REASONED = [
-    "<think>The answer says dim, so 0 or 1.</think>{}",
-    "<think>\n\n</think>\n\n{}",
-    "It is dim. Score: 0</think>\n{}",
-    "◁think▷Score: 0◁/think▷{}",
-    "<think>" + "so " * 1000 + "</think>\n**{}**",
-]
-OTHER_BLOCKS = [
-    "<think>{}",
-    "<think>Let me see. {}",
-    "<think>a <think>b</think> {}",
-    "{}</think>",
-    "{}<think>or not</think>",
-    "<think>a</think>{}<think>b</think>",
-    "<think>a</think><think>{}",
-    "<answer>{}</answer>",
-]
-
-
 @pytest.mark.parametrize(
-    ("reply", "is_read"), [*((one, True) for one in REASONED), *((one, False) for one in OTHER_BLOCKS)]
+    ("reply", "is_read"),
+    [
+        ("<think>The answer says dim, so 0 or 1.</think>{}", True),
+        ("It is dim. Score: 0</think>\n**{}**", True),
+        ("<think>{}", False),
+        ("<think>a <think>b</think> {}", False),
+        ("{}</think>", False),
+        ("{}<think>or not</think>", False),
+        ("<answer>{}</answer>", False),
+    ],
 )
 def test_only_closed_reasoning_before_the_reply_is_ignored(reply: str, is_read: bool) -> None:
     assert parse_score(reply.format("Score: 1")) == (1 if is_read else None)
@@ -329,12 +319,11 @@ def test_questions_share_their_resamples() -> None:
     assert found.shape == (50, 2) and found.sum(axis=1) == pytest.approx(2)
 
 
-def difference(first: Any, second: Any, clusters: Clusters | None = None, resamples: int = 1000) -> PairedTest:
+def difference(first: Any, second: Any, resamples: int = 1000) -> PairedTest:
     """The paired bootstrap of one column of rounds for each model, with equal draws for both."""
-    columns = mean_scores([first]), mean_scores([second])
+    columns, alone = (mean_scores([first]), mean_scores([second])), Clusters.of(None, len(first))
     (replicates, units), (others, _) = (
-        bootstrap_scores(means, resamples, np.random.default_rng(0), clusters or Clusters.of(None, len(first)))
-        for means in columns
+        bootstrap_scores(means, resamples, np.random.default_rng(0), alone) for means in columns
     )
     one, other = map(summed_score, columns)
     return paired_bootstrap(one - other, (replicates - others).sum(axis=1), len(first), min(units))
@@ -354,20 +343,3 @@ def test_differences_against_the_t_test() -> None:
     same = difference(first.tolist(), first.tolist())
     assert (same.difference, same.p_value, same.n) == (0.0, 1.0, 200)
     assert all(map(math.isnan, same.interval)), "all resamples are equal, which says nothing of how sure that is"
-
-
-def test_differences_of_images_with_several_texts() -> None:
-    """Four equal texts of an image tell no more than one."""
-    first, second = np.random.default_rng(4).integers(0, 3, (2, 50, 1))
-    alone = difference(first.tolist(), second.tolist())
-    one, other = (np.repeat(scores, 4, axis=0).tolist() for scores in (first, second))
-    found = difference(one, other, Clusters(np.repeat(np.arange(50), 4)))
-    assert (found.difference, found.p_value, found.n) == (pytest.approx(alone.difference), alone.p_value, 200)
-    assert found.interval == pytest.approx(alone.interval)
-
-
-def test_failed_rounds_do_not_change_the_weight_of_an_image_in_a_difference() -> None:
-    """(2 + 0) / 2 in the first model, (2 + 1) / 2 in the second."""
-    found = difference([[2] * 5, [0, None, None, None, None]], [[2] * 5, [1, None, None, None, None]])
-    assert found.difference == -0.5
-    assert all(map(math.isnan, found.interval)), "two images are too few for an interval"
