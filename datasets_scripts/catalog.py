@@ -63,12 +63,12 @@ _QUALITY = (
     DatasetEntry("kadis700k", "quality", "KADIS-700k"),
     DatasetEntry("koniq10k", "quality", "KonIQ-10k"),
     DatasetEntry("kadid10k", "quality", "KADID-10k", download_gb=3.07),
-    DatasetEntry("live_fb", "quality", "LIVE-FB"),
+    DatasetEntry("live_fb", "quality", "LIVE-FB", download_gb=5.41),
     DatasetEntry("mm21", "quality", "MM21"),
-    DatasetEntry("spaq", "quality", "SPAQ"),
+    DatasetEntry("spaq", "quality", "SPAQ", download_gb=34.8),
     DatasetEntry("sqad", "quality", "SQAD"),
     DatasetEntry("cgiqa6k", "quality", "CGIQA-6K", configs=("all", "game", "movie")),
-    DatasetEntry("live_itw", "quality", "LIVE-itw", configs=("default", "without_training")),
+    DatasetEntry("live_itw", "quality", "LIVE-itw", configs=("default", "without_training"), download_gb=0.33),
 )
 _OTHERS = (
     DatasetEntry(

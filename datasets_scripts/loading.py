@@ -153,7 +153,7 @@ def by_hand(
     """How to get what `load_dataset` cannot download, in numbered steps; "" if it needs no `data_dir`.
 
     Examples:
-        >>> by_hand("llvisionqa"), "h4nwei/SPAQ" in by_hand("spaq")
+        >>> by_hand("llvisionqa"), "zzc-1998/CGIQA6K" in by_hand("cgiqa6k")
         ('', True)
     """
     return load_builder(name, config, options=options, images=images).by_hand()

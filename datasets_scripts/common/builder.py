@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 import os
 import re
 from abc import abstractmethod
@@ -11,10 +12,11 @@ from typing import Any, ClassVar
 
 import datasets
 
+from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, unknown_name
 from eyechart.datasets_scripts.common.files.archives import image_folders, unpack
 from eyechart.datasets_scripts.common.files.checksums import check_sha256
-from eyechart.datasets_scripts.common.files.downloads import has_part, resumable_download
+from eyechart.datasets_scripts.common.files.downloads import resumable_download
 from eyechart.datasets_scripts.common.files.image_cells import ImageCell, load_image
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row
 from eyechart.datasets_scripts.common.fingerprint import files_fingerprint, folder_fingerprint, source_fingerprint
@@ -24,6 +26,7 @@ from eyechart.datasets_scripts.common.prepared import PreparedBuilder
 
 IMAGES = ("load", "skip")
 """Values of the setting `images`."""
+_logger = logging.getLogger("eyechart.datasets_scripts")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
@@ -106,6 +109,10 @@ class BenchmarkBuilder(PreparedBuilder):
         if config.images not in IMAGES:
             raise unknown_name("value", config.images, IMAGES, "of images")
         left_out = LeftOut(skip_missing=config.skip_missing, skip_bad=config.skip_bad, log=dl_manager.is_streaming)
+        size = DATASETS[self.name].download_gb if self.name in DATASETS and config.images == "load" else 0
+        if size and config.data_dir is None and not config.own_data_files and not self.by_hand():
+            text = "%s: %g GB to download, unless in the cache; licence: %s"
+            _logger.warning(text, self.name, size, self.info.license)
         annotations = self._annotations(dl_manager)
         present = [annotation.split for annotation in annotations]
         for split in config.only_splits:
@@ -141,19 +148,17 @@ class BenchmarkBuilder(PreparedBuilder):
     def _fetch(self, dl_manager: datasets.DownloadManager, location: str, how_to_get: str) -> str:
         """Download one of the release's files into the cache of `datasets`, or its rest, and return its path there."""
         # The Hub's address may be that of a mirror.
-        location = location.replace("https://huggingface.co", datasets.config.HF_ENDPOINT)
-        folder = self.downloads_folder
+        place = location.replace("https://huggingface.co", datasets.config.HF_ENDPOINT)
         try:
-            path = None
-            if location.startswith(("http://", "https://")) and not location.startswith(datasets.config.HF_ENDPOINT):
-                path = resumable_download(location, folder)
-            found: str = path or dl_manager.download(location)
+            if place.startswith(("http://", "https://")) and not place.startswith(datasets.config.HF_ENDPOINT):
+                found = resumable_download(place, self.downloads_folder)
+            else:
+                found = dl_manager.download(place)
         # What the library and its HTTP client raise differs between versions.
         except Exception as error:
-            resume = "\nTo resume the download, run the same command again" if has_part(location, folder) else ""
-            reason = f"{location} cannot be downloaded ({type(error).__name__}: {error}){resume}\n{how_to_get}"
-            raise MissingFileError(reason) from error
-        check_sha256(found, location)
+            reason = f"{place} cannot be downloaded ({type(error).__name__}: {error}); the same command resumes it"
+            raise MissingFileError(f"{reason}\n{how_to_get}") from error
+        check_sha256(found, place)
         return found
 
     def _unpack(self, archive: str) -> str:

@@ -40,8 +40,9 @@ def tasks(
 
 
 def _print_task(task: "Task") -> None:
+    from eyechart.datasets_scripts.catalog import DATASETS
     from eyechart.datasets_scripts.common.errors import DataError
-    from eyechart.datasets_scripts.loading import by_hand
+    from eyechart.datasets_scripts.loading import load_builder
     from eyechart.evaluators.protocols.settings import list_settings
 
     output, data = console(), task.data
@@ -57,7 +58,11 @@ def _print_task(task: "Task") -> None:
         print_line(output, text)
     output.print("\n[bold]data[/bold]")
     for dataset in data.default_datasets:
-        source = data.path or by_hand(dataset, data.config) or "downloaded on first use"
+        source = data.path
+        if source is None:
+            builder, size = load_builder(dataset, data.config), DATASETS[dataset].download_gb
+            terms = f"{f'{size:g} GB; ' if size else ''}licence: {builder.info.license}"
+            source = builder.by_hand() or f"downloaded on first use ({terms})"
         print_line(output, f"{dataset}: {source}")
     if others := [name for name in data.datasets if name not in data.default_datasets]:
         print_line(output, f"also runs on: {', '.join(others)}")

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from eyechart.datasets_scripts.common.errors import BadArchiveError, MissingFileError
+from eyechart.datasets_scripts.common.files import archives
 from eyechart.datasets_scripts.common.files.archives import unpack
 from tests.datasets_scripts.common.files.test_archives import FILES, WRITERS, contents, special, write_tar, write_zip
 from tests.faults.fault import fault, rows
@@ -28,10 +29,10 @@ unpack(sys.argv[1], sys.argv[2])
 """
 
 
-def refused(archive: Path, out: Path, reason: str, **options: int) -> None:
+def refused(archive: Path, out: Path, reason: str) -> None:
     """Check that unpacking fails and leaves no files."""
     with pytest.raises(BadArchiveError, match=reason) as caught:
-        unpack(str(archive), str(out), **options)
+        unpack(str(archive), str(out))
     assert caught.value.path == str(archive)
     assert not out.is_dir() or list(out.iterdir()) == []
 
@@ -97,18 +98,21 @@ def test_zip_link(tmp_path):
 
 
 @fault("an archive unpacks to more than the allowed size", REFUSED)
-def test_size(tmp_path):
-    for name, write in WRITERS.items():
-        archive = write(tmp_path / name, FILES)
-        refused(archive, tmp_path / "out", r"unpacks to more than 6,004 bytes, the limit", max_bytes=6004)
-        assert contents(unpack(str(archive), str(tmp_path / "out2"), max_bytes=6005)) == dict(FILES)
+def test_size(tmp_path, monkeypatch):
+    for limit, least in (("MAX_BYTES", 6005), ("MAX_MEMBERS", 3)):
+        for name, write in WRITERS.items():
+            archive = write(tmp_path / name, FILES)
+            monkeypatch.setattr(archives, limit, least - 1)
+            refused(archive, tmp_path / "out", r"unpacks to more than [\d,]+ bytes or [\d,]+ files, the limit")
+            monkeypatch.setattr(archives, limit, least)
+            assert contents(unpack(str(archive), str(tmp_path / f"out {limit}"))) == dict(FILES)
 
 
 @fault("a header understates the unpacked size of a member", REFUSED)
 def test_understated(tmp_path):
     archive = write_zip(tmp_path / "liar.zip", [("zeros", bytes(2**20))])
     archive.write_bytes(archive.read_bytes().replace((2**20).to_bytes(4, "little"), (100).to_bytes(4, "little")))
-    refused(archive, tmp_path / "out", r"corrupt: .*CRC", max_bytes=1000)
+    refused(archive, tmp_path / "out", r"corrupt: .*CRC")
 
 
 @fault("an encrypted zip file", "it is refused; the message says what to do")

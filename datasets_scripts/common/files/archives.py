@@ -1,15 +1,13 @@
-"""Unpacking a release's archives with the standard library's own safeguards.
+"""Unpacking a release's archives, tar, tar.gz and zip, with the standard library's own safeguards.
 
-Reads tar, tar.gz and zip, which are recognized by their first bytes. Refuses members and links that point outside the
-folder, devices, and archives that unpack to more than `MAX_BYTES`. The folder appears complete or not at all.
+Refuses members and links that point outside the folder, devices, and more than `MAX_BYTES` or `MAX_MEMBERS`.
 """
 
 import os
 import tarfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from eyechart.datasets_scripts.common.errors import BadArchiveError, MissingFileError
 from eyechart.datasets_scripts.common.fingerprint import files_fingerprint
@@ -17,34 +15,52 @@ from eyechart.datasets_scripts.common.paths import is_image, is_inside
 from eyechart.datasets_scripts.common.whole import whole_folder
 
 MAX_BYTES = 64 * 2**30
-"""The most bytes that an archive may unpack to; the largest image archives of the benchmarks have about 13 GiB."""
+"""The most bytes that an archive may unpack to; the largest, SPAQ's, has 33 GiB."""
+MAX_MEMBERS = 1_000_000
+"""The most files and folders of an archive; the largest, LIVE-FB's, has about 160,000."""
 
 
-def unpack(archive: str, into: str, *, max_bytes: int = MAX_BYTES) -> str:
+def unpack(archive: str, into: str) -> str:
     """Unpack an archive, unless it was unpacked before.
 
     Args:
-        archive: Path of a tar, tar.gz or zip file.
+        archive: Path of a tar, tar.gz or zip file, recognized by its first bytes.
         into: Parent of the unpacked folder, whose name contains the archive's name and fingerprint: a different file of
             the same name is unpacked again.
-        max_bytes: The most bytes to unpack.
 
     Returns:
-        The unpacked folder.
+        The unpacked folder, which appears complete or not at all.
 
     Raises:
         MissingFileError: The archive is missing.
         BadArchiveError: The archive is refused or cannot be read.
     """
+    from datasets.utils import tqdm
+
     if not os.path.isfile(archive):
         raise MissingFileError("the archive is missing", path=archive)
     folder = Path(into) / f"{os.path.basename(archive)}-{files_fingerprint([archive])[:16]}"
     if folder.is_dir():
         return str(folder)
+    members = unpacked = 0
+    # Shown after two seconds, and on terminals only.
+    shown = tqdm(desc=f"Unpacking {os.path.basename(archive)}", unit=" files", delay=2, disable=None)
+
+    def check(name: str, size: int) -> None:
+        nonlocal members, unpacked
+        members, unpacked = members + 1, unpacked + size
+        shown.update()
+        # The standard library would move such a member into the folder, where nobody looks for it.
+        if not is_inside(name):
+            raise BadArchiveError(f"member {name!r} points outside the folder", path=archive)
+        if unpacked > MAX_BYTES or members > MAX_MEMBERS:
+            limits = f"{MAX_BYTES:,} bytes or {MAX_MEMBERS:,} files, the limit"
+            raise BadArchiveError(f"the archive unpacks to more than {limits}", path=archive)
+
     try:
-        with whole_folder(folder) as unfinished, open(archive, "rb") as file:
+        with shown, whole_folder(folder) as unfinished, open(archive, "rb") as file:
             is_zip = file.read(2) == b"PK"
-            (_unpack_zip if is_zip else _unpack_tar)(archive, unfinished, max_bytes)
+            (_unpack_zip if is_zip else _unpack_tar)(archive, unfinished, check)
     except (BadArchiveError, MissingFileError):
         raise
     # A damaged archive can raise anything: TarError, BadZipFile, zlib.error, EOFError, ValueError, ...
@@ -72,68 +88,35 @@ def image_folders(data_dir: str, names: Sequence[str], archives: Sequence[str], 
     Raises:
         BadArchiveError: As for `unpack`.
     """
-    folders = _joined(data_dir, names)
-    if any(map(_holds_images, folders)):
-        return folders
-    present = [path for path in _joined(data_dir, archives) if os.path.isfile(path)]
-    return folders + tuple(folder for path in present for folder in _joined(unpack(path, into), names))
+    folders = [os.path.join(data_dir, name) if name else data_dir for name in names]
+    if not any(os.path.isdir(folder) and any(map(is_image, os.listdir(folder))) for folder in folders):
+        for archive in (os.path.join(data_dir, name) for name in archives):
+            if os.path.isfile(archive):
+                unpacked = unpack(archive, into)
+                folders += [os.path.join(unpacked, name) if name else unpacked for name in names]
+    return tuple(folders)
 
 
-def _joined(folder: str, names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(os.path.join(folder, name) if name else folder for name in names)
-
-
-def _holds_images(folder: str) -> bool:
-    if not os.path.isdir(folder):
-        return False
-    with os.scandir(folder) as entries:
-        return any(is_image(entry.name) for entry in entries)
-
-
-def _unpack_tar(path: str, folder: Path, max_bytes: int) -> None:
-    shown = _progress(path)
-    unpacked = 0
-
+def _unpack_tar(path: str, folder: Path, check: Callable[[str, int], None]) -> None:
     def checked(member: tarfile.TarInfo, destination: str) -> tarfile.TarInfo:
-        nonlocal unpacked
-        unpacked += member.size
-        _check(path, member.name, unpacked, max_bytes)
-        shown.update()
+        check(member.name, member.size)
         return tarfile.data_filter(member, destination)
 
-    with shown, tarfile.open(path) as archive:
+    with tarfile.open(path) as archive:
         try:
             archive.extractall(folder, filter=checked)
         except tarfile.FilterError as error:
             raise BadArchiveError(f"member {error.tarinfo.name!r} is refused: {error}", path=path) from error
 
 
-def _unpack_zip(path: str, folder: Path, max_bytes: int) -> None:
-    unpacked = 0
-    with _progress(path) as shown, zipfile.ZipFile(path) as archive:
+def _unpack_zip(path: str, folder: Path, check: Callable[[str, int], None]) -> None:
+    with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             # Some tools on Windows write backslashes.
             member.filename = member.filename.replace("\\", "/")
-            unpacked += member.file_size
-            _check(path, member.filename, unpacked, max_bytes)
+            check(member.filename, member.file_size)
             if member.flag_bits & 1:
                 reason = "is encrypted; unpack the archive with the authors' password and pass that folder as data_dir"
                 raise BadArchiveError(f"member {member.filename!r} {reason}", path=path)
             # `zipfile` creates no links: a link is unpacked as a small text file.
             archive.extract(member, folder)
-            shown.update()
-
-
-def _progress(path: str) -> Any:
-    from datasets.utils import tqdm
-
-    # Shown after two seconds, and on terminals only.
-    return tqdm(desc=f"Unpacking {os.path.basename(path)}", unit=" files", delay=2, disable=None)
-
-
-def _check(path: str, name: str, unpacked: int, max_bytes: int) -> None:
-    # The standard library would move such a member into the folder, where nobody looks for it.
-    if not is_inside(name):
-        raise BadArchiveError(f"member {name!r} points outside the folder", path=path)
-    if unpacked > max_bytes:
-        raise BadArchiveError(f"the archive unpacks to more than {max_bytes:,} bytes, the limit", path=path)

@@ -2,26 +2,26 @@
 
 import hashlib
 import os
-import re
 import warnings
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 from eyechart.datasets_scripts.common.errors import MissingFileError
 
-_TWO_AFC = "https://raw.githubusercontent.com/h4nwei/2AFC-LMMs/358e0d331bd608d12b5f8b73585333470003afff/data/"
-_KONIQ = "https://raw.githubusercontent.com/subpic/koniq/1c271570ac83aeb6aa8e7ff25449f3299b0d2e53/metadata/"
-PINNED: Mapping[str, str] = MappingProxyType(
-    {
-        f"{_TWO_AFC}Coarse_grained_mixed.json": "76317067c6bf6ab8af3d1853b49b28b9e75faa857ccb9c73ad9ee4c66f08fa1a",
-        f"{_TWO_AFC}Fine_grain_SPAQ.json": "b9433175ae82a96058b6df08b7ac417108eee63521a092b67626f73e1cc12c67",
-        f"{_TWO_AFC}Fine_grained_CSIQ_levels.json": "36f778d61e536bbb681e94c47ef2596eceaf24bfc1ad7d0bd3bf5aa8bb7e39c3",
-        f"{_TWO_AFC}Fine_grained_CSIQ_types.json": "8a550417e1dee48f716fab6e56f56718048434c467debf9e970f10049ef63d60",
-        f"{_KONIQ}koniq10k_distributions_sets.csv": "d0bd1ad54a60bc36fe172049e46ac76c83554e50ab84acebfd47b82b3e698a0a",
-    }
-)
-"""SHA-256 checksums of files whose address contains a commit, so that they cannot change."""
-_SHA256 = re.compile(r"[0-9a-f]{64}")
+PINNED: Mapping[str, str] = {
+    "Coarse_grained_mixed.json": "76317067c6bf6ab8af3d1853b49b28b9e75faa857ccb9c73ad9ee4c66f08fa1a",
+    "Fine_grain_SPAQ.json": "b9433175ae82a96058b6df08b7ac417108eee63521a092b67626f73e1cc12c67",
+    "Fine_grained_CSIQ_levels.json": "36f778d61e536bbb681e94c47ef2596eceaf24bfc1ad7d0bd3bf5aa8bb7e39c3",
+    "Fine_grained_CSIQ_types.json": "8a550417e1dee48f716fab6e56f56718048434c467debf9e970f10049ef63d60",
+    "koniq10k_distributions_sets.csv": "d0bd1ad54a60bc36fe172049e46ac76c83554e50ab84acebfd47b82b3e698a0a",
+    "labels_image.csv": "667a9de3ba2633bf57c7c10f9649fd0363b6dc9b9aa34255100f1ac60b57adec",
+    "livec.json": "cdcd99446cda4ef6a71c5b1b8dba0e80d078461abe667161ae0a0e132f26a24f",
+    "spaq.json": "d203bd96eab2d7fc3a3a0c8e63d325c0d747924d8a2c243ff27f2711b03e440d",
+    # Published by the Hub for these commits.
+    "flive.tgz": "85d257ebb00b99ff998e6aa4276be5cbd4762699874f57bcbf3261e441961696",
+    "live_challenge.tgz": "cdd7a6227de40df10cfd5daf8d19894e95200fa0ca5655bbe50fd433d3b31f25",
+    "spaq.tgz": "54e0cb49dc8359f9293e746d452d8b12ec653056c9b12a4f97798a984c7418f7",
+}
+"""SHA-256 checksums by file name, of files whose address contains a commit, so that they cannot change."""
 
 
 def check_sha256(path: str, url: str) -> None:
@@ -30,18 +30,14 @@ def check_sha256(path: str, url: str) -> None:
     The Hub publishes the checksum of every large file, and its client names the copy after it. A damaged download is
     deleted, so that the next attempt downloads it again.
 
-    Args:
-        path: The file in the download cache.
-        url: Where it came from.
-
     Raises:
         MissingFileError: The checksums differ.
     """
     stored = os.path.realpath(path)
     name = os.path.basename(stored)
     # Copies from other servers are named after their address.
-    named_after = name if os.path.islink(path) and _SHA256.fullmatch(name) else None
-    expected = PINNED.get(url, named_after)
+    named_after = name if os.path.islink(path) and len(name) == 64 else None
+    expected = PINNED.get(url.rpartition("/")[2], named_after)
     if expected is None:
         return
     with open(stored, "rb") as file:
@@ -59,18 +55,10 @@ class ChecksumWarning(UserWarning):
 
 
 def check_md5(path: str, known: Sequence[str], url: str) -> str:
-    """Compare a downloaded file with its published MD5 checksums, and warn if it has none of them.
+    """Return a downloaded file's MD5 checksum, and warn if it is none of those that are published for its versions.
 
     A release may change at the same address, so an unknown checksum is not an error: the content is checked when the
     file is read.
-
-    Args:
-        path: The file in the download cache.
-        known: The checksums of all versions of the file, 32 hexadecimal digits each, the current one first.
-        url: Where the file came from, for the warning.
-
-    Returns:
-        The file's checksum.
     """
     with open(path, "rb") as file:
         found = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()

@@ -1,11 +1,8 @@
-"""Reading MAT files of MATLAB's version 5 (and 4) with SciPy."""
+"""Reading MAT files of MATLAB's versions 4 and 5 with SciPy."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, unknown_name
-
-if TYPE_CHECKING:
-    import numpy as np
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
 
 
 def read_mat_numbers(path: str, name: str) -> list[float]:
@@ -13,7 +10,7 @@ def read_mat_numbers(path: str, name: str) -> list[float]:
 
     Raises:
         MissingFileError: The file is missing.
-        BadAnnotationError: Not a MAT file of version 4 or 5, an unknown variable, or not real numbers.
+        BadAnnotationError: It cannot be read, has no such variable, or that is not of real numbers.
     """
     values = _read_variable(path, name)
     if values.dtype.kind not in "iuf":
@@ -22,12 +19,7 @@ def read_mat_numbers(path: str, name: str) -> list[float]:
 
 
 def read_mat_texts(path: str, name: str) -> list[str]:
-    """Return a cell array of texts of a MAT file, flattened.
-
-    Raises:
-        MissingFileError: The file is missing.
-        BadAnnotationError: Not a MAT file of version 4 or 5, an unknown variable, or not a cell array of texts.
-    """
+    """As `read_mat_numbers`, for a cell array of texts."""
     texts = []
     for index, cell in enumerate(_read_variable(path, name).ravel(), 1):
         text = cell.item() if getattr(cell, "size", 0) == 1 else None
@@ -38,28 +30,19 @@ def read_mat_texts(path: str, name: str) -> list[str]:
     return texts
 
 
-def _read_variable(path: str, name: str) -> "np.ndarray":
+def _read_variable(path: str, name: str) -> Any:
     import numpy as np
-    from scipy.io import loadmat, whosmat
+    from scipy.io import loadmat
 
     try:
-        names = [found for found, _, _ in whosmat(path)]
-        if name not in names:
-            raise BadAnnotationError(str(unknown_name("variable", name, names)), path=path)
         values = loadmat(path, variable_names=[name])[name]
+        if not isinstance(values, np.ndarray):
+            raise TypeError(f"variable {name!r} must be a plain array, found {type(values).__name__}")
+        return values
     except FileNotFoundError as error:
         raise MissingFileError("the annotation file is missing", path=path) from error
-    except BadAnnotationError:
-        raise
-    # SciPy raises it only for HDF5 files.
-    except NotImplementedError as error:
-        reason = "this is a MAT file of version 7.3 (HDF5); save it as version 5 with MATLAB's save(..., '-v7')"
-        raise BadAnnotationError(reason, path=path) from error
     # SciPy raises whatever the damage led it to: ValueError, TypeError, zlib.error, IndexError, ...
     except Exception as error:
-        reason = f"cannot be read as a MAT file: {type(error).__name__}: {error}. Download the file again"
+        hint = "Download the file again, or save it with MATLAB's save(..., '-v7') if it is of version 7.3"
+        reason = f"variable {name!r} cannot be read: {type(error).__name__}: {error}. {hint}"
         raise BadAnnotationError(reason, path=path) from error
-    if not isinstance(values, np.ndarray):
-        reason = f"variable {name!r} must be a plain array, found {type(values).__name__}"
-        raise BadAnnotationError(reason, path=path)
-    return values

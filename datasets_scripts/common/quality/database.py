@@ -1,81 +1,69 @@
-"""The quality column kind, and the base of the scripts of image quality databases.
-
-A database's script is a subclass of `QualityBuilder` that declares the formats of its published scores and the places
-of its files. If needed, it overrides `_facts` (columns read from file names and further columns), `_is_part` (splits
-and configurations), `_image_name` or `_read`.
-"""
+"""The quality column kind, and the loading script of all image quality databases in the table `DATABASES`."""
 
 import os
-from collections.abc import Mapping
-from types import MappingProxyType
+import re
 from typing import Any, ClassVar
 
 import datasets
 
+from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilder
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError, unknown_name
 from eyechart.datasets_scripts.common.files.data_files import chosen_data_files
-from eyechart.datasets_scripts.common.files.readers import Row
+from eyechart.datasets_scripts.common.files.readers import Row, text_field
+from eyechart.datasets_scripts.common.instructions import PASS_FOLDER, numbered_steps
 from eyechart.datasets_scripts.common.paths import first_file, release_folder
-from eyechart.datasets_scripts.common.quality.score_file_formats import FORMAT, ScoreFormat, common_formats, read_scores
+from eyechart.datasets_scripts.common.quality.databases import DATABASES, Database
+from eyechart.datasets_scripts.common.quality.score_file_formats import FORMAT, ScoreFormat, read_scores
 
 
 def quality_features() -> datasets.Features:
     """Return the features of the quality kind; columns that a database does not have are None."""
-    return datasets.Features(
-        {
-            "id": datasets.Value("string"),
-            "image": datasets.Image(),
-            "quality": datasets.Value("float64"),
-            "quality_std": datasets.Value("float64"),
-            "released_score": datasets.Value("float64"),
-            "reference": datasets.Value("string"),
-            "distortion_type": datasets.Value("string"),
-            "distortion_level": datasets.Value("int32"),
-            "subset": datasets.Value("string"),
-        }
-    )
+    text, number = datasets.Value("string"), datasets.Value("float64")
+    scores = dict.fromkeys(("quality", "quality_std", "released_score"), number)
+    facts = {"reference": text, "distortion_type": text, "distortion_level": datasets.Value("int32"), "subset": text}
+    return datasets.Features({"id": text, "image": datasets.Image(), **scores, **facts})
 
 
 class QualityBuilder(BenchmarkBuilder):
-    """Base of the scripts of image quality databases."""
+    """Base of the scripts of image quality databases, each of which is named after its row of `DATABASES`.
+
+    A script overrides what its row cannot say: `_is_part` (splits and configurations), `_facts` or `_read`.
+    """
 
     SPLITS: ClassVar[tuple[str, ...]] = ("test",)
-    DESCRIPTION: ClassVar[str]
-    HOMEPAGE: ClassVar[str]
-    LICENSE: ClassVar[str]
-    CITATION: ClassVar[str]
-    FORMATS: ClassVar[tuple[ScoreFormat, ...]] = ()
-    """The database's own formats of score files, the preferred one first; `common_formats` are read as well."""
-    WORST: ClassVar[float | None] = None
-    """The worst score if lower is better on the database's scale; None if higher is better."""
-    SCORE_FILES: ClassVar[tuple[str, ...]] = ("mos.csv",)
-    """Names of the score file inside the release, the preferred one first."""
-    IMAGE_FOLDERS: ClassVar[tuple[str, ...]] = ("", "images")
-    """Folders inside the release, or inside its archive, that may contain the images, the preferred one first."""
-    IMAGE_ARCHIVES: ClassVar[tuple[str, ...]] = ()
-    """Names of image archives inside the release, unpacked if no folder contains images."""
-    DOWNLOADS: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Official addresses of the files: "images", an archive; "scores", a file, unless the archive contains it."""
-    HOW_TO_GET: ClassVar[str]
-    """Steps to get the release by hand: what to download, from where, and where to put it."""
+
+    @property
+    def database(self) -> Database:
+        """The script's row of the table."""
+        return DATABASES[self.name]
 
     def _info(self) -> datasets.DatasetInfo:
         return datasets.DatasetInfo(
-            description=self.DESCRIPTION,
+            description=self.database.description,
             features=quality_features(),
-            homepage=self.HOMEPAGE,
-            license=self.LICENSE,
-            citation=self.CITATION,
+            homepage=self.database.homepage,
+            license=self.database.license,
+            citation=self.database.citation,
+        )
+
+    @property
+    def _how_to_get(self) -> str:
+        database = self.database
+        folder = next(filter(None, database.folders))
+        return numbered_steps(
+            f"To get {find_dataset(self.name).title} by hand",
+            f"Download {database.to_download} from {database.homepage}",
+            f"Put {database.score_files[0]} and the images into one folder, these best into {folder}/",
+            PASS_FOLDER,
         )
 
     def by_hand(self) -> str:
         """How to get the release, unless it can be downloaded."""
-        return "" if self.DOWNLOADS else self.HOW_TO_GET
+        return "" if self.database.downloads else self._how_to_get
 
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
-        suffixes = tuple({".csv", ".json", ".txt", *(os.path.splitext(name)[1] for name in self.SCORE_FILES)})
-        chosen = chosen_data_files(self.config, suffixes)
+        chosen = chosen_data_files(self.config, (".csv", ".json", ".mat", ".txt", ".xlsx"))
         data_dir = None if self.config.data_dir is None else release_folder(self.config.data_dir)
         if chosen is not None:
             for key in chosen:
@@ -90,68 +78,52 @@ class QualityBuilder(BenchmarkBuilder):
             reason = f"dataset {self.name!r} needs data_dir: it cannot be downloaded automatically\n{self.by_hand()}"
             raise MissingFileError(reason)
         if dl_manager.is_streaming:
-            raise UsageError(
-                f"streaming needs data_dir: the images are in an archive, which must be unpacked\n{self.HOW_TO_GET}"
-            )
-        if self.config.images == "skip" and "scores" in self.DOWNLOADS:
-            file = self._fetch(dl_manager, self.DOWNLOADS["scores"], self.HOW_TO_GET)
-            return self._splits((file,), os.path.dirname(file))
-        paths = {name: self._fetch(dl_manager, place, self.HOW_TO_GET) for name, place in self.DOWNLOADS.items()}
-        folder = self._unpack(paths["images"])
+            reason = "streaming needs data_dir: the images are in an archive, which must be unpacked"
+            raise UsageError(f"{reason}\n{self._how_to_get}")
+        downloads = dict(self.database.downloads)
+        if self.config.images == "skip" and "scores" in downloads:
+            del downloads["images"]
+        paths = {name: self._fetch(dl_manager, place, self._how_to_get) for name, place in downloads.items()}
+        folder = self._unpack(paths["images"]) if "images" in paths else os.path.dirname(paths["scores"])
         return self._splits((paths["scores"],) if "scores" in paths else self._score_files(folder), folder)
 
     def _score_files(self, data_dir: str) -> tuple[str, ...]:
-        """Find the score files of a release, whose rows are concatenated.
-
-        Raises:
-            MissingFileError: There are none.
-        """
-        file = first_file(data_dir, self.SCORE_FILES)
-        if file is None:
-            names = ", ".join(self.SCORE_FILES)
-            raise MissingFileError(f"no score file; expected one of: {names}\n{self.HOW_TO_GET}", path=data_dir)
-        return (file,)
+        """Find the score files of a release, whose rows are concatenated."""
+        for choice in self.database.score_files:
+            files = tuple(first_file(data_dir, [name]) or "" for name in choice.split("+"))
+            if all(files):
+                return files
+        expected = ", or ".join(self.database.score_files)
+        raise MissingFileError(f"no score file; expected {expected}\n{self._how_to_get}", path=data_dir)
 
     def _splits(self, files: tuple[str, ...], data_dir: str) -> list[Annotation]:
         """Return the splits that the score files describe: `test` has all images."""
-        return [Annotation("test", files, self._image_folders(data_dir, self.IMAGE_FOLDERS, self.IMAGE_ARCHIVES))]
+        return [Annotation("test", files, self._image_folders(data_dir, self.database.folders, self.database.archives))]
 
     def _read(self, path: str) -> list[Row]:
-        return read_scores(path, (*self.FORMATS, *common_formats(self.WORST)))
+        return read_scores(path, self.database.formats, self.database.worst)
 
     def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any] | None:
         layout: ScoreFormat = raw[FORMAT]
+        name = text_field(raw, layout.image, path=path, number=number)
+        facts = self._facts(name)
         try:
-            name = self._image_name(raw, path=path, number=number)
-            if not self._is_part(name, raw, annotation.split):
+            if not self._is_part(name, raw, facts, annotation.split):
                 return None
-            facts = self._facts(name, raw)
         except ValueError as error:
             raise BadAnnotationError(str(error), path=path, row=number) from error
         example = dict.fromkeys(self.info.features) | {"id": name, "image": name}
         return example | layout.scores_of(raw, path=path, number=number) | facts
 
-    def _image_name(self, raw: dict[str, Any], *, path: str, number: int) -> str:
-        """Return the image's file name, which is also the row's id.
-
-        Raises:
-            ValueError: The row's values are inconsistent.
-            BadAnnotationError: The name is missing or not text.
-        """
-        return raw[FORMAT].name_of(raw, path=path, number=number)
-
-    def _is_part(self, name: str, raw: dict[str, Any], split: str) -> bool:
-        """Whether a row belongs to a split and to this configuration.
-
-        Raises:
-            ValueError: The row does not show it.
-        """
+    def _is_part(self, name: str, raw: dict[str, Any], facts: dict[str, Any], split: str) -> bool:
+        """Whether a row belongs to a split and to this configuration; ValueError if the row does not show it."""
         return True
 
-    def _facts(self, name: str, raw: dict[str, Any]) -> dict[str, Any]:
-        """Return further columns, read from a row or its image name.
-
-        Raises:
-            ValueError: A value is impossible.
-        """
-        return {}
+    def _facts(self, name: str) -> dict[str, Any]:
+        """Return the columns that a file name shows."""
+        match = re.fullmatch(self.database.names, name.rpartition("/")[2])
+        facts: dict[str, Any] = match.groupdict() if match else {}
+        if "distortion_type" in facts:
+            facts["distortion_type"] = self.database.types.get(facts["distortion_type"], facts["distortion_type"])
+            facts["distortion_level"] = int(facts["distortion_level"])
+        return facts

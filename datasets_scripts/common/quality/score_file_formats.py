@@ -1,20 +1,16 @@
 """The formats in which the scores of image quality databases are published, and how to read them.
 
-Every database has its own format or formats. Three more are read for all databases:
+Besides a database's own formats (`databases.py`), two are read for every database:
 
-- `PLAIN`: a CSV with the columns `image` and `mos`, higher is better, whatever the database's own direction is;
-- the lists of Q-Bench (https://github.com/Q-Future/Q-Bench, `a3_iqa_databases/jsons`): a JSON list of `img_path` and
-  `gt_score`, where the score may be text with trailing blanks; also its released logits, which have both fields;
-- the lists of Waterloo's IQA-Dataset (https://github.com/icbcbicc/IQA-Dataset): a CSV, mostly named `.txt`, with
-  `dis_img_path` and `score`; the paths begin with that repository's own folders, and only the file name is used.
+- the lists of Q-Bench (https://github.com/Q-Future/Q-Bench, `a3_iqa_databases/jsons`) with `img_path` and `gt_score`,
+  the published score in the database's own direction, and its released logits, which have both fields;
+- a CSV with the columns `image` and `mos`, higher is better, whatever the database's own direction is.
 
-Q-Bench's and Waterloo's lists contain the database's published scores, in its own direction. In all formats except
-Waterloo's, the image may also be in the column `image` or `img_path`, as in lists that people derive from official
-files. All formats with named columns can be CSV or JSON.
+All formats with named columns can be CSV or JSON, and the image may also be in the column `image` or `img_path`.
 """
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 from zipfile import is_zipfile
@@ -23,28 +19,24 @@ from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.files.readers import (
     ROW_ERROR,
     Row,
-    check_header,
     first_csv_fields,
     number_field,
     read_csv_rows,
     read_json_rows,
-    text_field,
 )
 from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
 
 FORMAT = "_format"
 """Field of a raw row with its `ScoreFormat`."""
-_IMAGE_COLUMNS = ("image", "img_path")
-_OWN_FORMAT = "For your own scores, write a CSV with the columns image,mos: file name and score (higher is better)"
 
 
 @dataclass(frozen=True)
 class ScoreFormat:
     """The meaning of a score file's columns."""
 
-    image: str
+    image: str = "image"
     """Column of the image's file name."""
-    score: str
+    score: str = "mos"
     """Column of the published score."""
     std: str | None = None
     """Column of the published standard deviation of the opinions."""
@@ -57,34 +49,16 @@ class ScoreFormat:
     all_columns: tuple[str, ...] = ()
     """All columns in order, of a text file without a header line."""
     delimiter: str = ","
-    """The separator between two fields of a text file."""
+    """The separator between two fields of a text file without a header line."""
     sheet: str | None = None
-    """Name of the sheet of a workbook, "" for its first; None for a text file."""
+    """Name of the sheet if it is also read from workbooks, "" for the first one."""
     header_row: int = 1
-    """Row of a workbook's sheet with the headings."""
-    bare_name: bool = False
-    """Whether only the last part of the image's path is its name."""
+    """Row of the sheet with the headings."""
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The required columns."""
-        return (self.image, self.score, *([] if self.std is None else [self.std]), *self.ratings, *self.further)
-
-    def for_columns(self, columns: Collection[str]) -> "ScoreFormat":
-        """Return the format with the file's own image column."""
-        # Waterloo's lists are recognized only by this column.
-        others = () if self.bare_name else _IMAGE_COLUMNS
-        found = next((name for name in (self.image, *others) if name in columns), self.image)
-        return replace(self, image=found)
-
-    def name_of(self, raw: dict[str, Any], *, path: str, number: int) -> str:
-        """Return a row's image name.
-
-        Raises:
-            BadAnnotationError: It is missing, empty or not text.
-        """
-        name = text_field(raw, self.image, path=path, number=number)
-        return name.replace("\\", "/").rpartition("/")[2] if self.bare_name else name
+        return (self.image, self.score, *([self.std] if self.std else []), *self.ratings, *self.further)
 
     def scores_of(self, raw: dict[str, Any], *, path: str, number: int) -> dict[str, float | None]:
         """Return a row's `quality` (higher is better), `quality_std` and `released_score`.
@@ -93,7 +67,7 @@ class ScoreFormat:
             BadAnnotationError: A number is missing or malformed, or the ratings are not counts.
 
         Examples:
-            >>> layout = ScoreFormat(image="image", score="dmos", worst=1.0)
+            >>> layout = ScoreFormat(score="dmos", worst=1.0)
             >>> layout.scores_of({"image": "a.png", "dmos": "0.25"}, path="scores.csv", number=2)
             {'quality': 0.75, 'quality_std': None, 'released_score': 0.25}
         """
@@ -109,48 +83,34 @@ class ScoreFormat:
         return {"quality": quality, "quality_std": std, "released_score": score}
 
 
-PLAIN = ScoreFormat(image="image", score="mos")
-"""A CSV with the columns `image` and `mos`."""
-
-
-def common_formats(worst: float | None = None) -> tuple[ScoreFormat, ...]:
-    """Return the formats that are read for every database.
+def read_scores(path: str, own: tuple[ScoreFormat, ...], worst: float | None = None) -> list[Row]:
+    """Read a score file; each row that could be read has its format under `FORMAT`.
 
     Args:
-        worst: The worst score if lower is better on the database's scale, else None.
-
-    Returns:
-        The formats of Q-Bench's lists and of Waterloo's lists, and `PLAIN`.
-
-    Examples:
-        >>> [(layout.image, layout.score, layout.worst) for layout in common_formats(worst=1.0)]
-        [('img_path', 'gt_score', 1.0), ('dis_img_path', 'score', 1.0), ('image', 'mos', None)]
-    """
-    return (
-        ScoreFormat(image="img_path", score="gt_score", worst=worst),
-        ScoreFormat(image="dis_img_path", score="score", worst=worst, bare_name=True),
-        PLAIN,
-    )
-
-
-def read_scores(path: str, formats: Sequence[ScoreFormat]) -> list[Row]:
-    """Read a score file in one of `formats`; each row that could be read has its format under `FORMAT`.
-
-    For text files, the first format is used whose columns the file has.
+        path: The file.
+        own: The database's own formats, the preferred one first.
+        worst: The worst score on the database's scale if lower is better, else None.
 
     Raises:
         MissingFileError: The file is missing.
-        BadAnnotationError: The file cannot be read, or has none of the formats.
+        BadAnnotationError: The file cannot be read, or is in none of the formats.
     """
-    suffix = os.path.splitext(path)[1].lower()
+    formats = (*own, ScoreFormat("img_path", "gt_score", worst=worst), ScoreFormat())
+    bare = (layout for layout in own if layout.all_columns)
     # A downloaded file has lost its suffix; a workbook is a zip archive.
-    if suffix == ".xlsx" or is_zipfile(path):
-        layout, rows = _read_workbook(path, formats)
-    elif suffix == ".json":
+    if path.lower().endswith(".xlsx") or is_zipfile(path):
+        book = next((layout for layout in own if layout.sheet is not None), None)
+        if book is None:
+            raise BadAnnotationError("scores of this database cannot be read from a workbook; save as CSV", path=path)
+        rows = read_xlsx_rows(path, (), sheet=book.sheet or "", header_row=book.header_row)
+        layout = _matching(path, [book], rows[0][1] if rows else book.columns, book.header_row)
+    elif path.lower().endswith(".json") or _begins_as_json(path):
         rows = read_json_rows(path)
-        layout = _nearest(formats, next((raw for _, raw in rows if ROW_ERROR not in raw), ()))
+        layout = _matching(path, formats, next((raw for _, raw in rows if ROW_ERROR not in raw), ()))
     else:
-        layout = _text_format(path, formats)
+        layout = next((layout for layout in bare if _is_row_of(layout, path)), None) or _matching(
+            path, formats, first_csv_fields(path)
+        )
         rows = read_csv_rows(path, layout.columns, layout.delimiter, layout.all_columns or None)
     for _, raw in rows:
         if ROW_ERROR not in raw:
@@ -158,48 +118,33 @@ def read_scores(path: str, formats: Sequence[ScoreFormat]) -> list[Row]:
     return rows
 
 
-def _read_workbook(path: str, formats: Sequence[ScoreFormat]) -> tuple[ScoreFormat, list[Row]]:
-    layout = next((layout for layout in formats if layout.sheet is not None), None)
-    if layout is None:
-        raise BadAnnotationError("scores of this database cannot be read from a workbook; save it as CSV", path=path)
-    rows = read_xlsx_rows(path, (), sheet=layout.sheet or "", header_row=layout.header_row)
-    if rows:
-        headings = list(rows[0][1])
-        layout = layout.for_columns(headings)
-        check_header(path, headings, layout.columns, row=layout.header_row)
-    return layout, rows
-
-
-def _text_format(path: str, formats: Sequence[ScoreFormat]) -> ScoreFormat:
-    header = first_csv_fields(path)
-    nearest = _nearest(formats, header)
-    if set(nearest.columns) <= set(header):
-        return nearest
-    for layout in formats:
-        if layout.all_columns and _is_data(first_csv_fields(path, layout.delimiter), layout):
-            return layout
-    try:
-        check_header(path, header, nearest.columns)
-    except BadAnnotationError as error:
-        raise BadAnnotationError(f"{error.reason}. {_OWN_FORMAT}", path=path, row=error.row) from error
-    return nearest
-
-
-def _nearest(formats: Sequence[ScoreFormat], columns: Collection[str]) -> ScoreFormat:
-    """Return the first format with all of its columns present, else the one with most; at a tie, the simplest."""
-    named = [layout.for_columns(columns) for layout in formats if layout.sheet is None and not layout.all_columns]
-    shares = [len(set(layout.columns) & set(columns)) / len(layout.columns) for layout in named]
-    if 1 in shares:
-        return named[shares.index(1)]
-    return max(zip(reversed(shares), reversed(named), strict=True), key=lambda pair: pair[0])[1]
-
-
-def _is_data(fields: list[str], layout: ScoreFormat) -> bool:
-    """Whether a first line is a row of a format without a header."""
-    if len(fields) != len(layout.all_columns):
+def _begins_as_json(path: str) -> bool:
+    if not os.path.isfile(path):
         return False
+    with open(path, "rb") as file:
+        return file.read(1) in (b"[", b"{")
+
+
+def _matching(path: str, formats: Iterable[ScoreFormat], columns: Iterable[str], row: int = 1) -> ScoreFormat:
+    """Return the first format with all of its columns present, with the file's own image column."""
+    named, found = [layout for layout in formats if not layout.all_columns], list(columns)
+    for layout in named:
+        for image in (layout.image, "image", "img_path"):
+            if set(replace(layout, image=image).columns) <= set(found):
+                return replace(layout, image=image)
+    expected = " or ".join(dict.fromkeys(",".join(layout.columns) for layout in named))
+    reason = (
+        f"expected the columns {expected}; found: {', '.join(found) or 'none'}. For your own scores, write a CSV with "
+        "the columns image,mos: file name and score (higher is better)"
+    )
+    raise BadAnnotationError(reason, path=path, row=row)
+
+
+def _is_row_of(layout: ScoreFormat, path: str) -> bool:
+    """Whether a file's first line is a row of a format without a header."""
+    row = dict(zip(layout.all_columns, fields := first_csv_fields(path, layout.delimiter), strict=False))
     try:
-        float(fields[layout.all_columns.index(layout.score)])
+        float(row.get(layout.score, ""))
     except ValueError:
         return False
-    return True
+    return len(fields) == len(layout.all_columns)

@@ -13,7 +13,7 @@ from PIL import Image
 
 from eyechart.datasets_scripts import DATASETS, list_datasets, load_dataset, mini
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.common.quality.kadid import KADID_DISTORTIONS
+from eyechart.datasets_scripts.common.quality.databases import KADID_DISTORTIONS
 from eyechart.datasets_scripts.mini.quality import LAYOUTS, TYPES, scene_of, shots
 from eyechart.datasets_scripts.mini.scenes import DISTORTION_TYPES
 

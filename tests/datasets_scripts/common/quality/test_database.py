@@ -1,14 +1,19 @@
-"""What holds for every image quality database: the file formats read for all of them, folders, bad input, downloads."""
+"""What holds for every image quality database: the formats read for all of them, folders, bad input, downloads."""
 
+import io
 import json
+import logging
+import tarfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
+from hypothesis import given, strategies
 
-from eyechart.datasets_scripts import DATASETS, left_out, load_builder, load_dataset
+from eyechart.datasets_scripts import DATASETS, left_out, load_dataset
 from eyechart.datasets_scripts.common.errors import (
     BadAnnotationError,
     BadArchiveError,
@@ -16,61 +21,56 @@ from eyechart.datasets_scripts.common.errors import (
     MissingImagesError,
     UsageError,
 )
-from eyechart.datasets_scripts.common.quality.database import QualityBuilder
+from eyechart.datasets_scripts.common.files import checksums
+from eyechart.datasets_scripts.common.files.readers import ROW_ERROR
+from eyechart.datasets_scripts.common.quality import database
+from eyechart.datasets_scripts.common.quality.databases import DATABASES
+from eyechart.datasets_scripts.common.quality.score_file_formats import FORMAT, ScoreFormat, read_scores
+from tests.hub_stand_in import StandIn
 
 Folder = Callable[..., Path]
-DATABASES = sorted(name for name, dataset in DATASETS.items() if dataset.kind == "quality")
-DOWNLOADABLE = ["csiq", "kadid10k", "koniq10k"]
-every_database = pytest.mark.parametrize("name", DATABASES)
-# Of what the base does for all: a script that changes nothing, and the one of which lower is better.
+every_database = pytest.mark.parametrize("name", sorted(DATABASES))
+# Of what the builder does for all: a script that changes nothing, and the one of which lower is better.
 two_databases = pytest.mark.parametrize("name", ["sqad", "csiq"])
 # Names that every database takes; CGIQA-6K's have to begin like this.
 IMAGES = ["game_0.png", "movie_1.png", "game_2.png"]
 PLAIN = "image,mos\n" + "".join(f"{image},0.{number + 1}\n" for number, image in enumerate(IMAGES))
 
 
-def script(name: str) -> type[QualityBuilder]:
-    return type(load_builder(name))
-
-
 def columns(part: Any) -> list[tuple[Any, ...]]:
     return list(zip(part["id"], part["quality"], part["released_score"], part["quality_std"], strict=True))
 
 
+def test_the_table_has_every_quality_database() -> None:
+    assert set(DATABASES) == {name for name, dataset in DATASETS.items() if dataset.kind == "quality"}
+
+
 @every_database
-def test_a_plain_csv_is_higher_for_better(release_of: Folder, name: str) -> None:
-    part = load_dataset(name, data_dir=release_of({"mos.csv": PLAIN}, IMAGES), split="test")
+def test_common_formats(release_of: Folder, name: str) -> None:
+    folder = release_of({"mos.csv": PLAIN}, IMAGES)
+    part = load_dataset(name, data_dir=folder, split="test")
+    # A plain CSV is higher for better, whatever the database does.
     assert columns(part) == [(image, score, score, None) for image, score in zip(IMAGES, (0.1, 0.2, 0.3), strict=True)]
     assert {image.size for image in part["image"]} == {(10, 8)}
-
-
-@every_database
-@pytest.mark.parametrize("form", ["q_bench", "waterloo"])
-def test_lists_hold_published_scores(release_of: Folder, name: str, form: str) -> None:
-    if form == "q_bench":
-        text = json.dumps([{"img_path": image, "gt_score": "0.25 "} for image in IMAGES])
-    else:
-        text = "dis_img_path,dis_type,score\n" + "".join(f"DB/Images/{image},X,0.25\n" for image in IMAGES)
-    folder = release_of({"list.json" if form == "q_bench" else "list.txt": text}, IMAGES)
-    file = str(next(folder.glob("list.*")))
+    file = folder / "list.json"
+    file.write_text(json.dumps([{"img_path": image, "gt_score": "0.25 "} for image in IMAGES]), encoding="utf-8")
     # CSIQ is the one database that publishes scores of which lower is better.
     quality = 0.75 if name == "csiq" else 0.25
-    part = load_dataset(name, data_files=file, split="test")
+    part = load_dataset(name, data_files=str(file), split="test")
     assert columns(part) == [(image, quality, 0.25, None) for image in IMAGES]
-    assert load_dataset(name, data_dir=folder, data_files=file, split="test")[0]["image"].size == (10, 8)
+    assert load_dataset(name, data_dir=folder, data_files=str(file), split="test")[0]["image"].size == (10, 8)
 
 
 def test_data_files_describe_test_alone(release_of: Folder) -> None:
-    folder = release_of({"scores.csv": PLAIN}, IMAGES)
-    file = str(folder / "scores.csv")
+    file = str(release_of({"scores.csv": PLAIN}, IMAGES) / "scores.csv")
     assert list(load_dataset("koniq10k", data_files={"test": file})) == ["test"]
     with pytest.raises(UsageError, match=r"unknown split 'official_test' in data_files; available: test"):
         load_dataset("koniq10k", data_files={"official_test": file})
 
 
 @every_database
-def test_images_are_found_in_every_folder_that_the_script_names(release_of: Folder, name: str) -> None:
-    for number, place in enumerate(script(name).IMAGE_FOLDERS):
+def test_images_are_found_in_every_folder_of_the_table(release_of: Folder, name: str) -> None:
+    for number, place in enumerate(DATABASES[name].folders):
         image = f"game_{number}.png"
         folder = release_of({"mos.csv": f"image,mos\n{image},1\n"}, [f"{place}/{image}" if place else image])
         part = load_dataset(name, data_dir=folder, split="test")
@@ -86,7 +86,7 @@ def test_images_are_found_in_every_folder_that_the_script_names(release_of: Fold
         (f"{IMAGES[2]}", r"expected 2 fields, as in the header; found 1"),
         (",3", "field 'image' is empty"),
         (f"{IMAGES[0]},3", rf"duplicate id '{IMAGES[0]}'"),
-        ("../game_9.png,3", "(points outside the image folder|must begin with)"),
+        ("../game_9.png,3", "points outside the image folder"),
     ],
 )
 def test_bad_rows(release_of: Folder, name: str, row: str, reason: str) -> None:
@@ -96,7 +96,7 @@ def test_bad_rows(release_of: Folder, name: str, row: str, reason: str) -> None:
         load_dataset(name, data_dir=folder)
     part = load_dataset(name, data_dir=folder, split="test", skip_bad=True)
     assert part["id"][:] == IMAGES[:2]
-    assert [item["id"] for item in left_out(part)] == ["3"]
+    assert [(item["id"], item["split"]) for item in left_out(part)] == [("3", "test")]
 
 
 @two_databases
@@ -113,58 +113,112 @@ def test_missing_images(release_of: Folder, name: str) -> None:
 @every_database
 def test_missing_columns_and_files(release_of: Folder, name: str, tmp_path: Path) -> None:
     folder = release_of({"mos.csv": "image,moss\na.png,1\n"})
-    with pytest.raises(BadAnnotationError, match=r"mos\.csv, row 1: .*missing column 'mos'; did you mean 'moss'"):
+    with pytest.raises(
+        BadAnnotationError, match=r"mos\.csv, row 1: expected .* or image,mos; found: image, moss\. For "
+    ):
         load_dataset(name, data_dir=folder)
     (tmp_path / "empty").mkdir()
     with pytest.raises(MissingFileError, match=r"(?s)empty: no score file; expected .*mos\.csv.*https://.*data_dir"):
         load_dataset(name, data_dir=tmp_path / "empty")
 
 
-@pytest.mark.parametrize("name", sorted(set(DATABASES) - set(DOWNLOADABLE)))
+@pytest.mark.parametrize("name", [name for name, row in DATABASES.items() if not row.downloads])
 def test_without_data_dir_the_error_says_what_to_get(name: str) -> None:
     with pytest.raises(MissingFileError, match=rf"(?s)dataset '{name}' needs data_dir.*https://.*data_dir"):
         load_dataset(name)
 
 
-# What the official archives hold, as stand-ins: the score file (or None where it comes apart), and an image's path.
-STAND_INS = {
-    "csiq": (None, "dst_imgs/awgn/game_0.png"),
-    "kadid10k": ("kadid10k/dmos.csv", "kadid10k/images/game_0.png"),
-    "koniq10k": (None, "1024x768/game_0.png"),
-}
-SCORES = {
-    "csiq": "game_0.png 0.25\n",
-    "kadid10k": "dist_img,ref_img,dmos,var\ngame_0.png,I01.png,0.75,0.1\n",
-    "koniq10k": "image,mos\ngame_0.png,0.75\n",
+# An image's path in the archive that is downloaded, its name, and the scores: of their own, or in the archive.
+ARCHIVES = {
+    "csiq": ("dst_imgs/awgn/{}", "a.AWGN.1.png", "a.AWGN.1.png 0.25\n"),
+    "kadid10k": ("kadid10k/images/{}", "a_01_01.png", "dist_img,ref_img,dmos,var\na_01_01.png,a.png,0.75,0.1\n"),
+    "koniq10k": ("1024x768/{}", "a.png", "image,mos\na.png,0.75\n"),
+    # The copies that IQA-PyTorch has on the Hub, in the folders that it reads.
+    "live_fb": ("FLIVE_Database/database/{}", "voc_emotic_ava/a.jpg", "name,mos\nvoc_emotic_ava/a.jpg,0.75\n"),
+    "live_itw": ("LIVEC/Images/trainingImages/{}", "t1.bmp", '[\n    {"img_path": "t1.bmp", "gt_score": 0.75}]'),
+    "spaq": ("SPAQ/TestImage/{}", "00001.jpg", '[{"img_path": "00001.jpg", "gt_score": 0.75}]'),
 }
 
 
-@pytest.mark.parametrize("name", DOWNLOADABLE)
-def test_without_data_dir_the_official_files_are_downloaded(
-    release_of: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+def packed(name: str, write_image: Callable[..., None], tmp_path: Path) -> tuple[bytes, bytes]:
+    """An archive in the layout of a database's download, and its file of scores."""
+    place, image, scores = ARCHIVES[name]
+    write_image(tmp_path / image)
+    files = {place.format(image): (tmp_path / image).read_bytes(), "kadid10k/dmos.csv": scores.encode()}
+    buffer = io.BytesIO()
+    if DATABASES[name].downloads["images"].endswith(".zip"):
+        with zipfile.ZipFile(buffer, "w") as archive:
+            for path, content in files.items():
+                archive.writestr(path, content)
+    else:
+        with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+            for path, content in files.items():
+                member = tarfile.TarInfo(path)
+                member.size = len(content)
+                tar.addfile(member, io.BytesIO(content))
+    return buffer.getvalue(), scores.encode()
+
+
+@pytest.mark.parametrize("name", [name for name, row in DATABASES.items() if row.downloads])
+def test_without_data_dir_the_files_are_downloaded(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_image: Callable[..., None]
 ) -> None:
-    cls = script(name)
-    assert all(url.startswith("https://") for url in cls.DOWNLOADS.values())
-    inside, image = STAND_INS[name]
-    folder = release_of({inside or "scores": SCORES[name]}, [image])
-    with zipfile.ZipFile(tmp_path / "images.zip", "w") as archive:
-        for path in [inside, image] if inside else [image]:
-            archive.write(folder / path, path)
-    local = {"images": str(tmp_path / "images.zip")} | ({} if inside else {"scores": str(folder / "scores")})
-    assert set(local) == set(cls.DOWNLOADS)
-    monkeypatch.setattr(cls, "DOWNLOADS", local)
+    row = DATABASES[name]
+    assert all(url.startswith("https://") for url in row.downloads.values())
+    for file, content in zip(("images", "scores"), packed(name, write_image, tmp_path), strict=True):
+        (tmp_path / file).write_bytes(content)
+    local = {file: str(tmp_path / file) for file in row.downloads}
+    monkeypatch.setattr(database, "DATABASES", {name: replaced(row, local)})
     part = load_dataset(name, split="test", cache_dir=tmp_path / "cache")
     assert (part["quality"][:], part[0]["image"].size) == ([0.75], (10, 8))
     with pytest.raises(UsageError, match="streaming needs data_dir"):
         load_dataset(name, streaming=True)
-    if not inside:
+    if "scores" in local:
         # The scores alone are enough where no image is wanted.
-        (tmp_path / "images.zip").unlink()
+        (tmp_path / "images").unlink()
         part = load_dataset(name, split="test", images="skip", cache_dir=tmp_path / "other")
         assert part["quality"][:] == [0.75]
 
 
-def test_an_archive_beside_the_scores_is_unpacked_safely(release_of: Folder, tmp_path: Path) -> None:
+def replaced(row: Any, downloads: Mapping[str, str]) -> Any:
+    from dataclasses import replace
+
+    return replace(row, downloads=MappingProxyType(dict(downloads)))
+
+
+@pytest.mark.parametrize("name", ["live_fb", "live_itw", "spaq"])
+def test_copies_on_the_hub_come_with_size_licence_and_checksum(
+    name: str,
+    hub: StandIn,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    write_image: Callable[..., None],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    row = DATABASES[name]
+    archive, scores = packed(name, write_image, tmp_path)
+    (tmp_path / "scores").write_bytes(scores)
+    file = row.downloads["images"].rpartition("/")[2]
+    assert row.downloads["images"].startswith(
+        "https://huggingface.co/datasets/chaofengc/IQA-PyTorch-Datasets/resolve/"
+    ) and {file, row.downloads["scores"].rpartition("/")[2]} <= set(checksums.PINNED)
+    hub.make("chaofengc/IQA-PyTorch-Datasets", {file: archive})
+    for key, value in (("ENDPOINT", hub.address), ("HUB_OFFLINE", False)):
+        monkeypatch.setattr(f"datasets.config.HF_{key}", value)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    local = {"scores": str(tmp_path / "scores"), "images": row.downloads["images"]}
+    monkeypatch.setattr(database, "DATABASES", {name: replaced(row, local)})
+    with pytest.raises(MissingFileError, match=rf"(?s){file} was damaged and has been deleted \(SHA-256 "):
+        load_dataset(name)
+    monkeypatch.setattr(checksums, "PINNED", {})
+    with caplog.at_level(logging.WARNING, "eyechart.datasets_scripts"):
+        part = load_dataset(name, split="test")
+    assert (part["quality"][:], part[0]["image"].size) == ([0.75], (10, 8))
+    size = DATASETS[name].download_gb
+    assert f"{name}: {size:g} GB to download, unless in the cache; licence: {row.license}" in caplog.messages
+
+
+def test_an_archive_beside_the_scores_is_unpacked_safely(release_of: Folder) -> None:
     folder = release_of({"mos.csv": PLAIN}, IMAGES)
     with zipfile.ZipFile(folder / "sqad.zip", "w") as archive:
         for image in IMAGES:
@@ -176,3 +230,100 @@ def test_an_archive_beside_the_scores_is_unpacked_safely(release_of: Folder, tmp
     with pytest.raises(BadArchiveError, match=r"sqad\.zip: member '\.\./escaped\.png' points outside the folder"):
         load_dataset("sqad", data_dir=folder)
     assert load_dataset("sqad", data_dir=folder, split="test", images="skip")["id"][:] == IMAGES
+
+
+OWN = ScoreFormat("name", "dmos", "std", worst=100)
+BARE = ScoreFormat(all_columns=("reference", "image", "bitrate", "mos"))
+BLANKS = ScoreFormat("image", "dmos", worst=1, all_columns=("image", "dmos"), delimiter=" ")
+
+
+def read(tmp_path: Path, content: str, name: str = "scores.csv") -> list[tuple[int, dict[str, Any]]]:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    return read_scores(str(tmp_path / name), (OWN, BARE, BLANKS), 100)
+
+
+def scores(quality: float, std: float | None, released: float) -> dict[str, float | None]:
+    return {"quality": quality, "quality_std": std, "released_score": released}
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "expected"),
+    [
+        ("name,dmos,std\na.png,30,2.5\n", "s.csv", ("a.png", scores(70, 2.5, 30))),
+        ("std,extra,dmos,name\n2.5,x,30 ,a.png\n", "s.csv", ("a.png", scores(70, 2.5, 30))),
+        ("source/a.png,JPEG/a_1.png,0.2,35.4\n", "s.csv", ("JPEG/a_1.png", scores(35.4, None, 35.4))),
+        ("a.png 0.25\n", "s.txt", ("a.png", scores(0.75, None, 0.25))),
+        (json.dumps([{"img_path": "x/a.png", "gt_score": "30 "}]), "s.json", ("x/a.png", scores(70, None, 30))),
+        # The image in another column than in the official form.
+        ("img_path,mos\na.png,30\n", "s.csv", ("a.png", scores(30, None, 30))),
+        ("image,gt_score\na.png,30\n", "s.csv", ("a.png", scores(70, None, 30))),
+        ("image,name,dmos,std\n7,a.png,30,2.5\n", "s.csv", ("a.png", scores(70, 2.5, 30))),
+        (json.dumps([{"image": "a.png", "mos": 30}]), "s.json", ("a.png", scores(30, None, 30))),
+        (json.dumps([{"name": "a.png", "dmos": "30", "std": 2.5}]), "s.json", ("a.png", scores(70, 2.5, 30))),
+        # A downloaded file has no ending.
+        ("image,mos\na.png,30\n", "0f1e2d", ("a.png", scores(30, None, 30))),
+        (json.dumps([{"image": "a.png", "mos": 30}]), "0f1e2d", ("a.png", scores(30, None, 30))),
+    ],
+)
+def test_formats_are_told_apart(
+    tmp_path: Path, content: str, name: str, expected: tuple[str, dict[str, float | None]]
+) -> None:
+    ((number, raw),) = read(tmp_path, content, name)
+    layout = raw[FORMAT]
+    assert (raw[layout.image], layout.scores_of(raw, path=name, number=number)) == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ("", "none"),
+        ("a.png,3.5\nb.png,2\n", r"a\.png, 3\.5"),
+        ("image;mos\na.png;1\n", "image;mos"),
+        ("name,dmos,sd\na,1,2\n", "name, dmos, sd"),
+        # Four columns of which the last is no number are no row of a file without a header.
+        ("reference,image,bitrate,MOS\na,b,1,2\n", "reference, image, bitrate, MOS"),
+    ],
+)
+def test_files_of_no_format_name_what_is_expected(tmp_path: Path, content: str, found: str) -> None:
+    reason = (
+        rf"row 1: expected the columns name,dmos,std or img_path,gt_score or image,mos; found: {found}\. For your own"
+    )
+    with pytest.raises(BadAnnotationError, match=reason):
+        read(tmp_path, content)
+
+
+def test_rows_that_cannot_be_read_do_not_change_the_format(tmp_path: Path) -> None:
+    rows = read(tmp_path, "s/a.png,J/a_1.png,0.2,35\n\ns/a.png,J/a_2.png,0.4\n")
+    assert [number for number, _ in rows] == [1, 3]
+    assert rows[1][1] == {ROW_ERROR: "expected 4 fields; found 3"}
+    rows = read(tmp_path, '["broken", {"img_path": "a.png", "gt_score": 30}]', "s.json")
+    assert ROW_ERROR in rows[0][1] and (rows[1][1][FORMAT].score, rows[1][1][FORMAT].worst) == ("gt_score", 100)
+
+
+def test_workbooks_are_only_read_where_a_format_is_one(tmp_path: Path) -> None:
+    with pytest.raises(BadAnnotationError, match=r"scores\.xlsx: scores of this database cannot be read from a workb"):
+        read(tmp_path, "", "scores.xlsx")
+
+
+RATED = ScoreFormat(ratings=("c1", "c2", "c3"))
+
+
+@pytest.mark.parametrize(("counts", "mean"), [((1, 0, 0), 1), ((0, "0.5", 0.5), 2.5), ((1, 2, 1), 2)])
+def test_quality_is_the_mean_rating_where_there_are_ratings(counts: tuple[Any, ...], mean: float) -> None:
+    raw = {"image": "a", "mos": "77", **dict(zip(RATED.ratings, counts, strict=True))}
+    assert RATED.scores_of(raw, path="a.csv", number=2) == scores(mean, None, 77)
+
+
+@pytest.mark.parametrize("counts", [(0, 0, 0), (2, -1, 0)])
+def test_ratings_must_be_counts(counts: tuple[int, ...]) -> None:
+    raw = {"image": "a", "mos": "77", **dict(zip(RATED.ratings, counts, strict=True))}
+    with pytest.raises(BadAnnotationError, match=r"a\.csv, row 2: fields c1, c2, c3 must be counts of ratings, found"):
+        RATED.scores_of(raw, path="a.csv", number=2)
+
+
+@given(strategies.lists(strategies.integers(0, 10**6), min_size=3, max_size=3).filter(any))
+def test_the_mean_rating_lies_on_the_scale(counts: list[int]) -> None:
+    raw = {"mos": 0, **dict(zip(RATED.ratings, counts, strict=True))}
+    quality = RATED.scores_of(raw, path="a", number=1)["quality"]
+    rated = [rating for rating, count in enumerate(counts, 1) if count]
+    assert quality is not None and rated[0] - 1e-9 <= quality <= rated[-1] + 1e-9
