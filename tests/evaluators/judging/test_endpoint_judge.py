@@ -1,4 +1,4 @@
-"""A judge on a server: what is asked, stored and counted."""
+"""A judge on a server: what is asked, stored and counted, and the limit on what it may cost."""
 
 import json
 import time
@@ -8,10 +8,8 @@ from werkzeug import Response
 
 from eyechart import metrics
 from eyechart.evaluators.judging import EndpointJudge
-from eyechart.evaluators.judging.replies import reply_keys
 from eyechart.evaluators.requests.errors import ModelError, StoreError
 from eyechart.evaluators.requests.store import ResponseStore
-from eyechart.evaluators.requests.types import Answer
 from eyechart.metrics.scoring.errors import LostRoundsWarning
 from eyechart.metrics.scoring.judging.answers import answer_scores, read_answers
 from eyechart.metrics.scoring.judging.replies import JudgeSettings
@@ -23,7 +21,7 @@ from tests.evaluators.scripted_server import always, completion, refusal
 DARK, NOISY = ([{"role": "user", "content": text}] for text in ("Is it dark?", "Is it noisy?"))
 
 
-def test_all_rounds_are_asked_for_in_one_request(script, judge):
+def test_asks_for_all_rounds_in_one_request(script, judge):
     script.say(completion("1", "0", "1", "1", "no idea"))
     asked = judge(temperature=0.7, max_tokens=9)
     assert asked.name == "judge"
@@ -43,7 +41,7 @@ def test_all_rounds_are_asked_for_in_one_request(script, judge):
     ],
     ids=["one", "too few", "n is ignored", "n is refused"],
 )
-def test_what_a_server_leaves_out_is_asked_for_one_by_one(script, judge, answers, replies, sent, again):
+def test_asks_one_by_one_for_what_a_server_leaves_out(script, judge, answers, replies, sent, again):
     script.say(*answers)
     asked = judge(max_retries=0)
     assert asked(DARK, len(replies)) == replies and [body.get("n") for body in script.bodies] == sent
@@ -149,22 +147,19 @@ def choice(finish_reason, content="Score: 1", **message):
 
 ENDED = {
     "whole": (choice("stop"), "Score: 1", (0, 0)),
-    "after reasoning": (choice("stop", reasoning="A 1?"), "Score: 1", (0, 0)),
     "after reasoning in the text": (choice("stop", "<think>2?</think>Score: 1"), "<think>2?</think>Score: 1", (0, 0)),
     "another form": (choice("stop", "no idea"), "no idea", (0, 0)),
-    "cut off": (choice("length"), None, (1, 0)),
-    "cut off, without a text": (choice("length", None), None, (1, 0)),
-    "cut off in a field of reasoning": (choice("length", None, reasoning_content="A 1 or"), None, (1, 0)),
     "no answer after the reasoning": (choice("stop", "", reasoning="A 1."), "", (0, 0)),
+    "cut off": (choice("length"), None, (1, 0)),
+    "cut off in a field of reasoning": (choice("length", None, reasoning_content="A 1 or"), None, (1, 0)),
     "cut off in the text's reasoning": (choice(None, "<think>A 1 or"), None, (1, 0)),
     "refused": (choice("stop", None, refusal="I can't."), None, (0, 1)),
     "stopped by a filter": (choice("content_filter"), None, (0, 1)),
-    "without a text, by a filter": (choice("content_filter", None), None, (0, 1)),
 }
 
 
 @pytest.mark.parametrize(("said", "expected", "failed"), ENDED.values(), ids=ENDED)
-def test_what_was_cut_off_or_refused_is_a_failed_round_whatever_it_says(script, judge, store, said, expected, failed):
+def test_cut_off_and_refused_replies_are_failed_rounds(script, judge, store, said, expected, failed):
     script.say({"choices": [said]})
     for _ in range(2):
         asked = judge(store)
@@ -174,17 +169,7 @@ def test_what_was_cut_off_or_refused_is_a_failed_round_whatever_it_says(script, 
     assert len(script.bodies) == 1
 
 
-def test_the_reasoning_and_the_end_of_a_reply_are_stored(script, judge, store):
-    script.say({"choices": [choice("length", "Score:", reasoning="A 1?"), choice("stop")]})
-    asked = judge(store)
-    asked(DARK, 2)
-    keys = reply_keys(asked._identity, DARK, 2)
-    first, second = map(store.get(keys).get, keys)
-    assert first == Answer(text="Score:", reasoning="A 1?", finish_reason="length", usage=first.usage)
-    assert second == Answer(text="Score: 1", finish_reason="stop")
-
-
-def test_halves_of_characters_and_control_characters_are_sent(script, judge, store):
+def test_sends_halves_of_characters_and_control_characters(script, judge, store):
     script.say(always())
     text = "dark \ud83d half \x00\x1b[31m \u2028 end"
     assert judge(store)([{"role": "user", "content": text}], 1) == ["Score: 2"]
@@ -216,6 +201,79 @@ def test_a_store_that_fails_ends_the_scoring(script, judge, store):
         metrics.load("judge_answer").compute(
             predictions=["dim"], references=["dark"], questions=["How?"], judge=judge(store)
         )
+
+
+CONVERSATIONS = [[{"role": "user", "content": f"the picture {i}"}] for i in range(8)]
+# At a dollar a token: 13 bytes of prompt are 4 tokens, and there are two replies of five tokens.
+ESTIMATE = 4 + 2 * 5
+
+
+@pytest.fixture
+def limited(judge):
+    """Makes a judge at a dollar a token that may spend `max_cost` dollars."""
+
+    def make(max_cost, store=None, **settings):
+        return judge(store, max_cost=max_cost, price=(1e6, 1e6), max_tokens=5, **settings)
+
+    return make
+
+
+@pytest.mark.parametrize(("limit", "answered"), [(3 * 30 + ESTIMATE - 1, 3), (3 * 30 + ESTIMATE, 4)])
+def test_stops_before_the_request_that_would_pass_the_limit(script, limited, limit, answered):
+    script.say(always(prompt_tokens=20, completion_tokens=10))
+    asked = limited(limit, concurrency=1)
+    lost = 8 - answered
+    with pytest.warns(LostRoundsWarning, match=f"in {2 * lost} rounds; .* exceed the limit of {limit} US") as caught:
+        replies = asked.ask_all(CONVERSATIONS, 2)
+    assert replies == [["Score: 2"] * 2] * answered + [[None] * 2] * lost and len(script.bodies) == answered
+    settings = asked.settings()
+    assert (settings["cost"], settings["max_cost"]) == (30 * answered, limit)
+    assert (settings["incomplete"], settings["lost_rounds"], caught[0].filename) == (True, 2 * lost, __file__)
+    assert settings["price"] == {"input": 1e6, "output": 1e6} and asked.timings()["judge_cost"] == 30 * answered
+
+
+def test_concurrent_requests_do_not_pass_the_limit_together(script, limited):
+    script.say(always(prompt_tokens=3, completion_tokens=10))
+    asked = limited(3 * ESTIMATE, concurrency=8)
+    with pytest.warns(LostRoundsWarning):
+        asked.ask_all(CONVERSATIONS, 2)
+    assert asked.settings()["cost"] <= 3 * ESTIMATE
+
+
+def test_a_long_text_is_in_the_estimate(script, limited):
+    asked = limited(10_000)
+    with pytest.warns(LostRoundsWarning, match="in 1 rounds; .*might exceed the limit"):
+        asked([{"role": "user", "content": "\u6697" * 10_000}], 1)
+    assert asked.settings()["incomplete"] and not script.bodies
+
+
+def test_stored_replies_are_within_any_limit(script, judge, limited, store):
+    script.say(always())
+    judge(store, max_tokens=5).ask_all(CONVERSATIONS, 2)
+    asked = limited(0, store)
+    assert asked.ask_all(CONVERSATIONS, 2) == [["Score: 2"] * 2] * 8
+    assert len(script.bodies) == 8 and asked.timings()["judge_cost"] == 0 and asked.settings()["cost"] == 8 * 110
+
+
+def test_tasks_share_the_limit_and_have_totals_of_their_own(script, limited):
+    script.say(always(prompt_tokens=20, completion_tokens=10))
+    asked = limited(2 * 30 + ESTIMATE, concurrency=1)
+    first, second = asked.for_task(), asked.for_task()
+    assert first.ask_all(CONVERSATIONS[:2], 2) == [["Score: 2"] * 2] * 2
+    with pytest.warns(LostRoundsWarning, match="in 2 rounds"):
+        assert second.ask_all(CONVERSATIONS[2:4], 2) == [["Score: 2"] * 2, [None] * 2]
+    assert (first.settings()["requests"], second.settings()["requests"]) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "reply", "guesses"), [(18, 8, 1), (19, 2, 0), (19, 1, 1), (41200, 96, 0), (41201, 96, 1), (41200, 97, 1)]
+)
+def test_counts_of_tokens_that_cannot_be_are_estimated(script, judge, prompt, reply, guesses):
+    # For a prompt of 300 bytes, and four replies of 8 bytes and at most 16 tokens.
+    script.say(completion(*["Score: 2"] * 4, prompt_tokens=prompt, completion_tokens=reply))
+    asked = judge(max_tokens=16)
+    asked([{"role": "user", "content": "x" * 300}], 4)
+    assert asked.settings()["requests_without_usage"] == guesses
 
 
 ROWS = 70
