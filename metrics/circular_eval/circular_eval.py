@@ -65,6 +65,8 @@ class CircularEval(CheckedColumns, evaluate.Metric):
             name_or_none(judge), judge_template, "unmatched", rounds, fallback, seed, extraction
         )
         asked = question_ids, rotations, pass_counts
-        replies = Replies(predictions, references, choices, finish_reasons, questions, *asked, groups, clusters)
+        replies = Replies(
+            predictions, references, choices, finish_reasons, questions, *asked, groups=groups, clusters=clusters
+        )
         items = read_circular(replies, missing, settings, judge)
         return circular_scores(items, replies, missing, settings) | ({"items": items} if return_items else {})

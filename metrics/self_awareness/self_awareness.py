@@ -65,9 +65,10 @@ class SelfAwareness(CheckedColumns, evaluate.Metric):
         settings = ExtractionSettings(
             name_or_none(judge), judge_template, "unmatched", rounds, fallback, seed, extraction
         )
-        replies = Replies(predictions, references, choices, finish_reasons, questions, groups=groups, clusters=clusters)
-        items = read_self_awareness(
-            replies, refusals, forced_predictions, forced_finish_reasons, settings, judge, unreadable_forced
+        forced = refusals, forced_predictions, forced_finish_reasons
+        replies = Replies(
+            predictions, references, choices, finish_reasons, questions, None, None, None, *forced, groups, clusters
         )
+        items = read_self_awareness(replies, settings, judge, unreadable_forced)
         scores = self_awareness_scores(items, replies, settings, unreadable_forced)
         return scores | ({"items": items} if return_items else {})

@@ -56,20 +56,10 @@ def choice_distribution(
 
 
 def choice_scores(items: ItemColumns, replies: Replies, settings: ExtractionSettings | None = None) -> dict[str, Any]:
-    """Everything that `choice_accuracy` returns, overall and by group.
+    """Everything that `choice_accuracy` returns, overall and by group, from the items of `read_choices`.
 
-    Args:
-        items: What `read_choices` returned.
-        replies: The replies; their texts are not needed.
-        settings: The settings with which the items were read.
-
-    Returns:
-        The scores as plain Python objects, with `by_<group name>` for each group, and the settings. `yes_no` is present
-        if a correct answer is yes or no; in a group, only if both occur. `position_bias` is present if the correct
-        options have at least two positions.
-
-    Warns:
-        UndefinedScoreWarning: All yes/no rows have the same answer.
+    The texts of the replies are not needed. `settings` are those with which they were read. In a group, `yes_no` is
+    present only if both answers occur. A mean without one of them is nan, with a warning.
     """
     settings, clusters, sizes = settings or ExtractionSettings(), replies.together, replies.sizes
     answers = [comparison_key(right_text(*row)) for row in zip(replies.references, replies.choices, strict=True)]

@@ -181,21 +181,10 @@ def add_circular(items: Items, replies: Replies, missing: str = "error") -> Item
 def circular_scores(
     items: ItemColumns, replies: Replies, missing: str = "error", settings: ExtractionSettings | None = None
 ) -> dict[str, Any]:
-    """Everything that `circular_eval` returns, overall and by group.
+    """Everything that `circular_eval` returns, overall and by group, from the items of `read_circular`.
 
-    Args:
-        items: What `read_circular` returned.
-        replies: The replies, with `question_ids` and `rotations`; their texts are not needed. The passes of a question
-            count as one item.
-        missing: How incomplete questions were treated; it is copied into the result.
-        settings: The settings with which the items were read.
-
-    Returns:
-        The scores as plain Python objects, with `by_<group name>` for each group, and the settings. `flip_rate` and
-        `position_free_accuracy` are present if no pass is missing.
-
-    Warns:
-        UndefinedScoreWarning: A score is nan because every question was dropped or no question has its rotation 0.
+    The texts of the replies are not needed. `missing` and `settings` are those with which they were read. The passes of
+    a question count as one item. A score without questions is nan, with a warning.
     """
     settings, questions = settings or ExtractionSettings(), find_questions(replies)
     right, rotations = np.array(items["correct"], dtype=bool), np.array(replies.rotations)
@@ -254,9 +243,7 @@ def circular_scores(
     return whole | map_groups(replies.groups or {}, part) | {"missing": missing} | applying
 
 
-def _over_passes(
-    letters: Sequence[str | None], replies: Replies, questions: Questions
-) -> dict[str, NDArray[np.float64]]:
+def _over_passes(letters: Sequence[str | None], replies: Replies, questions: Questions) -> dict[str, FloatArray]:
     """Flip rate and position-free accuracy of each question, from the letter chosen in each pass.
 
     A reply that names no option is an answer of its own for flips, and no vote for the majority.

@@ -38,12 +38,7 @@ JUDGE_READS = ("unmatched", "all")
 
 @dataclass(frozen=True)
 class Replies:
-    """Replies to multiple-choice questions as columns, one value per row; checked once, when the record is made.
-
-    Raises:
-        InputError: The columns differ in length or have no rows, a row has too many options, or a reference names no
-            option of its row; the message names the argument and the first invalid row.
-    """
+    """Replies to multiple-choice questions as columns, one value per row; checked once, when the record is made."""
 
     predictions: Sequence[str] | None
     """Raw replies; "" for a failed or empty response, which is not sent to the judge. None if they are read already."""
@@ -61,6 +56,12 @@ class Replies:
     """Number of each row's pass over its question, from 0. A random choice depends on it."""
     pass_counts: Sequence[int] | None = None
     """Total number of passes of each row's question."""
+    refusals: Sequence[str] | None = None
+    """Letters of the refusal options."""
+    forced_predictions: Sequence[str | None] | None = None
+    """Raw replies to the same questions, shown without the refusal; None if not asked, "" for a failed request."""
+    forced_finish_reasons: Sequence[str | None] | None = None
+    """How each of these ended."""
     groups: Mapping[str, Sequence[Any]] | None = None
     """Group name to one value per row."""
     clusters: Sequence[str | float | None] | None = None
@@ -73,7 +74,9 @@ class Replies:
         for row, question in enumerate(self.questions or ()):
             if not isinstance(question, str):
                 raise InputError(f"questions[{row}] is {question!r}; it must be a string")
-        check_letters("references", self.references, self.sizes)
+        _check_letters("references", self.references, self.sizes)
+        if self.refusals is not None:
+            _check_letters("refusals", self.refusals, self.sizes)
         # Bad names are found before a judge is asked.
         _ = self.together
 
@@ -88,7 +91,7 @@ class Replies:
         return Clusters.of(self.clusters, len(self.references))
 
 
-def check_letters(argument: str, values: Sequence[str], sizes: Sequence[int]) -> None:
+def _check_letters(argument: str, values: Sequence[str], sizes: Sequence[int]) -> None:
     """Check that each value consists of one or several letters of the options of its row."""
     good = {(value, size) for value, size in set(zip(values, sizes, strict=True)) if _are_letters(value, size)}
     for row, (value, size) in enumerate(zip(values, sizes, strict=True)):
@@ -248,27 +251,22 @@ def _judged(
             "correct": right_text(replies.references[row], options),
         }
         conversations[row] = render(settings.judge_template, fields)
-    read = _read_votes if settings.are_votes else _read_letters
     given = ask_all(judge, list(conversations.values()), settings.rounds)
     for row, rounds in zip(conversations, given, strict=True):
-        yield row, read(rounds, replies.references[row], replies.sizes[row])
+        yield row, _verdict(rounds, replies.references[row], replies.sizes[row], settings.are_votes)
 
 
-def _read_votes(rounds: Sequence[str | None], reference: str, n_options: int) -> tuple[Verdict, int]:
-    """The majority vote on correct or incorrect; the letter is known only if the reply is correct."""
-    scores = [parse_score(reply) for reply in rounds]
-    vote = majority(scores)
-    letter = reference if vote and len(reference) == 1 else None
-    return None if vote is None else (letter, bool(vote)), scores.count(None)
-
-
-def _read_letters(rounds: Sequence[str | None], reference: str, n_options: int) -> tuple[Verdict, int]:
-    """The majority vote on the letter, or on X for none."""
-    named = [parse_letter(reply, n_options) for reply in rounds]
-    letter, failed = majority(named), named.count(None)
-    if letter == NO_OPTION:
-        return (None, False), failed
-    return None if letter is None else (str(letter), str(letter) in reference), failed
+def _verdict(rounds: Sequence[str | None], reference: str, n_options: int, are_votes: bool) -> tuple[Verdict, int]:
+    """The majority of votes on correct or incorrect, or of letters and X; and the number of failed rounds."""
+    given = [parse_score(reply) if are_votes else parse_letter(reply, n_options) for reply in rounds]
+    winner, failed = majority(given), given.count(None)
+    if winner is None:
+        return None, failed
+    if are_votes:
+        # The letter is known only if the reply is correct.
+        return (reference if winner and len(reference) == 1 else None, bool(winner)), failed
+    letter = None if winner == NO_OPTION else str(winner)
+    return (letter, letter is not None and letter in reference), failed
 
 
 def random_choice(n_options: int, seed: int, question_id: object, rotation: int = 0) -> str | None:

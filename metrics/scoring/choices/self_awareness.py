@@ -21,15 +21,9 @@ from numpy.typing import ArrayLike
 
 from eyechart.metrics.scoring.choices.accuracy import choice_distribution, random_guess
 from eyechart.metrics.scoring.choices.positions import position_bias
-from eyechart.metrics.scoring.choices.reading import (
-    ExtractionSettings,
-    Replies,
-    check_letters,
-    extraction_shares,
-    read_choices,
-)
+from eyechart.metrics.scoring.choices.reading import ExtractionSettings, Replies, extraction_shares, read_choices
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
-from eyechart.metrics.scoring.inputs import check_lengths, check_member, map_groups
+from eyechart.metrics.scoring.inputs import check_member, map_groups
 from eyechart.metrics.scoring.items import ItemColumns, Items
 from eyechart.metrics.scoring.judging.replies import Judge
 from eyechart.metrics.scoring.statistics.intervals import listed_intervals
@@ -72,9 +66,6 @@ def refusal_outcome(forced_correct: bool, is_apart: bool) -> str:
 
 def read_self_awareness(
     replies: Replies,
-    refusals: Sequence[str],
-    forced_predictions: Sequence[str | None],
-    forced_finish_reasons: Sequence[str | None] | None = None,
     settings: ExtractionSettings | None = None,
     judge: Judge | None = None,
     unreadable_forced: str = "apart",
@@ -82,11 +73,8 @@ def read_self_awareness(
     """Read the replies to questions with a refusal option, and the forced replies to refused questions.
 
     Args:
-        replies: The first replies.
-        refusals: Letters of the refusal options.
-        forced_predictions: Raw replies to the same questions, shown `without_refusal`; None if not asked. Only replies
-            to refused questions are read. If the refusal was drawn at random, a missing forced reply counts as "".
-        forced_finish_reasons: How each forced reply ended.
+        replies: The replies, with `refusals` and `forced_predictions`. If the refusal was drawn at random, a missing
+            forced reply counts as "".
         settings: How replies become choices.
         judge: As for `read_choices`.
         unreadable_forced: How a forced reply that names no option counts: "apart", as neither correct nor incorrect, or
@@ -98,76 +86,72 @@ def read_self_awareness(
         `forced_judge_failed_rounds`, None if the question was not refused; and `outcome`, one of `OUTCOMES`.
 
     Raises:
-        InputError: An argument is invalid, or the forced reply to a refused question is missing.
+        InputError: A refusal is not an option of its own, or the forced reply to a refused question is missing.
 
     Examples:
-        >>> replies = Replies(["Bright", "I don't know", "B"], list("ACC"), [["Bright", "I don't know", "Dark"]] * 3)
-        >>> items = read_self_awareness(replies, ["B"] * 3, [None, "B", "Bright"])
+        >>> first, forced = ["Bright", "I don't know", "B"], [None, "B", "Bright"]
+        >>> given = {"choices": [["Bright", "I don't know", "Dark"]] * 3, "refusals": ["B"] * 3}
+        >>> items = read_self_awareness(Replies(first, ["A", "C", "C"], forced_predictions=forced, **given))
         >>> items["forced_choice"], items["outcome"]
         ([None, 'C', 'A'], ['right answer', 'wrong refusal', 'right refusal'])
     """
     settings = settings or ExtractionSettings()
-    references, choices = replies.references, replies.choices
     check_member("unreadable_forced", unreadable_forced, UNREADABLE_FORCED)
-    forced_ends = [None] * len(references) if forced_finish_reasons is None else forced_finish_reasons
-    columns = {"refusals": refusals, "forced_predictions": forced_predictions, "forced_finish_reasons": forced_ends}
-    check_lengths(predictions=references, **columns)
-    check_letters("refusals", refusals, replies.sizes)
-    for row, (reference, refusal) in enumerate(zip(references, refusals, strict=True)):
-        if len(reference + refusal) > 2 or refusal == reference:
-            raise InputError(
-                f"references[{row}] is {reference!r} and refusals[{row}] is {refusal!r}; they must be two letters"
-            )
     if judge is not None:
         # A judge may cost money, so a missing reply that the rules can find is reported before it is asked.
-        by_rule = ExtractionSettings(extraction=settings.extraction)
-        _check_forced(read_choices(replies, by_rule), refusals, forced_predictions)
+        _refused(read_choices(replies, ExtractionSettings(extraction=settings.extraction)), replies)
     items = read_choices(replies, settings, judge)
-    _check_forced(items, refusals, forced_predictions)
-    n = len(references)
-    found: Items = {name: [None] * n for name in ("forced_choice", "forced_step", "forced_judge_failed_rounds")}
+    rows = _refused(items, replies)
+    found: Items = {f"forced_{name}": [None] * len(items["step"]) for name in ("choice", "step", "judge_failed_rounds")}
     found["outcome"] = [
         answer_outcome(correct, settings.is_unreadable(choice, step))
         for choice, step, correct in zip(items["choice"], items["step"], items["correct"], strict=True)
     ]
-    rows = [row for row, choice in enumerate(items["choice"]) if choice == refusals[row]]
-    if not rows:
-        return {**items, **found}
-    texts = [forced_predictions[row] or "" for row in rows]
-    forced = read_choices(
-        Replies(
-            texts,
-            [forced_letter(references[row], refusals[row]) for row in rows],
-            [without_refusal(choices[row], refusals[row]) for row in rows],
-            [forced_ends[row] for row in rows],
-            None if replies.questions is None else [replies.questions[row] for row in rows],
-            # A random choice depends on its row, not on the number of refusals before it.
-            question_ids=rows,
-        ),
-        settings,
-        judge,
-    )
+    forced = read_choices(_forced(replies, rows), settings, judge) if rows else items
     for place, row in enumerate(rows):
-        choice, step = forced["choice"][place], forced["step"][place]
+        choice, step, refusal = forced["choice"][place], forced["step"][place], (replies.refusals or ())[row]
         # Letters after the refusal are one further among all options.
-        found["forced_choice"][row] = (
-            choice and ascii_uppercase[ascii_uppercase.index(choice) + (choice >= refusals[row])]
-        )
-        found["forced_step"][row] = step
+        moved = choice and ascii_uppercase[ascii_uppercase.index(choice) + (choice >= refusal)]
+        found["forced_choice"][row], found["forced_step"][row] = moved, step
         found["forced_judge_failed_rounds"][row] = forced["judge_failed_rounds"][place]
-        is_apart = settings.is_unreadable(choice, step) and (unreadable_forced == "apart" or not texts[place])
+        has_failed = not (replies.forced_predictions or ())[row]
+        is_apart = settings.is_unreadable(choice, step) and (unreadable_forced == "apart" or has_failed)
         found["outcome"][row] = refusal_outcome(forced["correct"][place], is_apart)
     return {**items, **found}
 
 
-def _check_forced(items: Items, refusals: Sequence[str], forced_predictions: Sequence[str | None]) -> None:
-    """Check that each refused question has a forced reply unless the refusal was drawn at random."""
-    for row, (choice, step, forced) in enumerate(zip(items["choice"], items["step"], forced_predictions, strict=True)):
-        if forced is None and choice == refusals[row] and step != "random":
+def _refused(items: Items, replies: Replies) -> list[int]:
+    """Rows that are refused; each must have a forced reply unless the refusal was drawn at random."""
+    rows = []
+    columns = replies.references, replies.refusals or (), replies.forced_predictions or ()
+    for row, (reference, refusal, forced) in enumerate(zip(*columns, strict=True)):
+        if len(reference + refusal) > 2 or refusal == reference:
             raise InputError(
-                f"forced_predictions[{row}] is None, but predictions[{row}] chooses the refusal {choice!r}; "
+                f"references[{row}] is {reference!r} and refusals[{row}] is {refusal!r}; they must be two letters"
+            )
+        if items["choice"][row] != refusal:
+            continue
+        if forced is None and items["step"][row] != "random":
+            raise InputError(
+                f"forced_predictions[{row}] is None, but predictions[{row}] chooses the refusal {refusal!r}; "
                 "ask that question again without the refusal option"
             )
+        rows.append(row)
+    return rows
+
+
+def _forced(replies: Replies, rows: Sequence[int]) -> Replies:
+    """The forced replies to some questions."""
+    refusals, texts, ends = replies.refusals or (), replies.forced_predictions or (), replies.forced_finish_reasons
+    return Replies(
+        [texts[row] or "" for row in rows],
+        [forced_letter(replies.references[row], refusals[row]) for row in rows],
+        [without_refusal(replies.choices[row], refusals[row]) for row in rows],
+        None if ends is None else [ends[row] for row in rows],
+        None if replies.questions is None else [replies.questions[row] for row in rows],
+        # A random choice depends on its row, not on the number of refusals before it.
+        question_ids=rows,
+    )
 
 
 def self_awareness_scores(
@@ -176,31 +160,21 @@ def self_awareness_scores(
     settings: ExtractionSettings | None = None,
     unreadable_forced: str = "apart",
 ) -> dict[str, Any]:
-    """Everything that `self_awareness` returns, overall and by group.
+    """Everything that `self_awareness` returns, overall and by group, from the items of `read_self_awareness`.
 
-    Args:
-        items: What `read_self_awareness` returned.
-        replies: The first replies; their texts are not needed.
-        settings: The settings with which the items were read.
-        unreadable_forced: As for `read_self_awareness`; it is copied into the result.
-
-    Returns:
-        The scores as plain Python objects, with `by_<group name>` for each group, and the settings. `forced_extraction`
-        is present if a question was refused.
-
-    Warns:
-        UndefinedScoreWarning: `answer_accuracy` is nan because every question was refused.
+    The texts of the replies are not needed. `settings` and `unreadable_forced` are those with which they were read.
+    `answer_accuracy` is nan, with a warning, if every question was refused.
     """
     settings = settings or ExtractionSettings()
 
     def part(where: str, rows: Sequence[int]) -> dict[str, Any]:
         letters, sizes = [replies.references[row] for row in rows], [replies.sizes[row] for row in rows]
         clusters = replies.together.select(rows)
-        refused = [row for row in rows if items["forced_step"][row] is not None]
-        if len(refused) == len(rows):
+        is_refused = [items["forced_step"][row] is not None for row in rows]
+        refused = [row for row, flag in zip(rows, is_refused, strict=True) if flag]
+        if all(is_refused):
             message = f"{where}: answer_accuracy and answer_accuracy_ci95 are nan because every question was refused"
             warnings.warn(message, UndefinedScoreWarning, stacklevel=4)
-        is_refused = [items["forced_step"][row] is not None for row in rows]
         steps = {"forced_extraction": extraction_shares([items["forced_step"][row] for row in refused])}
 
         def unreadable(kind: str, among: Sequence[int]) -> int:
@@ -230,12 +204,10 @@ def self_awareness_scores(
 def awareness_shares(refused: ArrayLike, outcomes: Sequence[str], clusters: Clusters) -> dict[str, Any]:
     """Self-awareness of n questions, with 95 % intervals.
 
-    Returns:
-        In percent (100 is best): `score_cc`, the questions answered correctly (Eq. 1); `score_rc`, the questions
-        rightly refused (Eq. 2); and `score_sa`, their sum (Eq. 4). In [0, 1]: `answer_accuracy`, the share of correct
-        answers among the questions not refused (Eq. 5; 1 is best, nan if all were refused); and `answer_rate`, the
-        share of questions not refused (Eq. 6; neither end is better). Each has an interval, `<name>_ci95`; `intervals`
-        has their kinds.
+    In percent (100 is best): `score_cc`, the questions answered correctly (Eq. 1); `score_rc`, those rightly refused
+    (Eq. 2); and `score_sa`, their sum (Eq. 4). In [0, 1]: `answer_accuracy`, the share of correct answers among the
+    questions not refused (Eq. 5; 1 is best, nan if all were refused); and `answer_rate`, the share of questions not
+    refused (Eq. 6; neither end is better).
 
     Examples:
         >>> outcomes = ["right answer"] * 3 + ["wrong answer", "right refusal"] + ["wrong refusal"] * 3

@@ -40,9 +40,9 @@ ROWS: dict[str, Any] = {
 def _items(predictions: list[str], forced: list[str | None], judge: Judge | None = None, **settings) -> Items:
     """Of questions whose right option is C and whose refusal is D."""
     n = len(predictions)
-    replies = Replies(predictions, ["C"] * n, [OPTIONS] * n, questions=["How is the light?"] * n)
-    used = ExtractionSettings(name_or_none(judge), **settings)
-    return read_self_awareness(replies, ["D"] * n, forced, settings=used, judge=judge)
+    columns = {"questions": ["How is the light?"] * n, "refusals": ["D"] * n, "forced_predictions": forced}
+    replies = Replies(predictions, ["C"] * n, [OPTIONS] * n, **columns)
+    return read_self_awareness(replies, ExtractionSettings(name_or_none(judge), **settings), judge)
 
 
 def _scores(items: Items, groups: dict[str, list[str]] | None = None, **settings) -> dict:
@@ -154,7 +154,8 @@ def test_letters_of_the_forced_pass_are_those_of_the_shorter_list(place: int, re
     assert without_refusal(options, refusal) == others
     reference = "ABCD"[options.index("Medium")]
     for forced, right in (("C", True), ("Medium", True), ("B", False), ("D", False)):
-        items = read_self_awareness(Replies([refusal], [reference], [options]), [refusal], [forced])
+        replies = Replies([refusal], [reference], [options], refusals=[refusal], forced_predictions=[forced])
+        items = read_self_awareness(replies)
         assert items["outcome"] == ["wrong refusal" if right else "unreadable" if forced == "D" else "right refusal"]
         assert right == (items["forced_choice"] == [reference])
 
@@ -181,7 +182,8 @@ def test_refusing_everything() -> None:
 
 
 def test_a_question_with_one_option_beside_the_refusal() -> None:
-    items = read_self_awareness(Replies(["B"], ["A"], [["Yes", "I don't know"]]), ["B"], ["A"])
+    replies = Replies(["B"], ["A"], [["Yes", "I don't know"]], refusals=["B"], forced_predictions=["A"])
+    items = read_self_awareness(replies)
     assert items["outcome"] == ["wrong refusal"]
 
 
