@@ -175,7 +175,7 @@ class PairedComparison(Protocol):
         main, other = [passes[MAIN] for passes in rows], [passes[REVERSED] for passes in rows]
         pools = [item.pool for item in main] if main[0].pool is not None else None
         # Without qualities, the data name the better image.
-        better = None if main[0].first_quality is not None else [item.answer or TIE for item in main]
+        better = None if main[0].first_quality is not None else [item.answer or None for item in main]
         first_ids, second_ids = columns_of(main, "first_id", "second_id").values()
         first, second = columns_of(main, "first_quality", "second_quality").values()
         pairs = check_pairs(first_ids, second_ids, first, second, pools, better)

@@ -19,10 +19,8 @@ from eyechart.metrics.scoring.quality.correlation import FitName
 from eyechart.metrics.scoring.quality.scores import QualitySettings
 from eyechart.metrics.scoring.statistics.bootstrap import check_seed
 
-FIRST, SECOND, NONE = 0, 1, -1
-"""Which image of a pair is preferred."""
-WinnerArray = NDArray[np.int8]
-_PLACES = {"first": FIRST, "second": SECOND, "tie": NONE}
+WinnerArray = NDArray[np.object_]
+"""Which image of each pair is better or preferred: "first", "second", or None."""
 
 AGGREGATORS = ("map", "mle", "mle_ridge", "perron", "trueskill")
 RIDGE = 0.01
@@ -38,7 +36,7 @@ class Pairs:
     references: FloatArray
     """Quality of the images, shape (n, 2), higher is better; nan if only winners are known."""
     better: WinnerArray
-    """The better image of each pair: `FIRST`, `SECOND`, or `NONE` if they are equal, shape (n,)."""
+    """Shape (n,)."""
     pool_ids: NDArray[np.object_] | None
     """Shape (n,); None if all images are ranked together."""
 
@@ -113,11 +111,11 @@ def check_pairs(
     first_references: ArrayLike,
     second_references: ArrayLike,
     pool_ids: Sequence[object] | None = None,
-    better: Sequence[str] | None = None,
+    better: Sequence[str | None] | None = None,
 ) -> Pairs:
     """Check columns and combine them into pairs; raises `InputError` for an invalid row.
 
-    `better` has the better image of each pair, "first", "second" or "tie", if no qualities are known; the references
+    `better` has the better image of each pair, "first", "second" or None, if no qualities are known; the references
     are then not used.
 
     Examples:
@@ -127,11 +125,9 @@ def check_pairs(
     if better is None:
         first = check_opinions("first_references", first_references)
         second = check_opinions("second_references", second_references)
-        # Not the sign of the difference, which may overflow.
-        winner = np.where(first > second, FIRST, np.where(first < second, SECOND, NONE))
+        better = ["first" if a > b else "second" if a < b else None for a, b in zip(first, second, strict=False)]
     else:
         first = second = np.full(len(better), np.nan)
-        winner = np.array([_PLACES[place] for place in better])
     pools = first_ids if pool_ids is None else pool_ids
     check_lengths(
         first_ids=first_ids, second_ids=second_ids, first_references=first, second_references=second, pool_ids=pools
@@ -145,7 +141,7 @@ def check_pairs(
             raise InputError(f"pool_ids[{row}] is None; either all pairs have a pool or none has")
     names = None if pool_ids is None else np.array([str(pool) for pool in pool_ids], dtype=object)
     ids = np.array([first_ids, second_ids], dtype=object).T
-    return Pairs(ids, np.stack([first, second], axis=1), winner.astype(np.int8), names)
+    return Pairs(ids, np.stack([first, second], axis=1), np.array(better, dtype=object), names)
 
 
 def split_pools(pairs: Pairs) -> dict[str, ImagePool]:
@@ -185,11 +181,11 @@ def rank_pool(pool: ImagePool, winner: WinnerArray, settings: PairSettings) -> F
     They are rounded to six digits so that rounding errors do not split ties. Raises `UndefinedScoreError` if no pair is
     consistent, all scores are equal, or maximum likelihood has no finite optimum; the message then names images.
     """
-    decided = winner != NONE
+    decided = winner.astype(bool)
     if not decided.any():
         raise UndefinedScoreError("no pair has consistent replies, so the images cannot be ranked")
     members = pool.members[:, decided]
-    winners, losers = np.where(winner[decided] == FIRST, members, members[::-1])
+    winners, losers = np.where(winner[decided] == "first", members, members[::-1])
     outcomes = winners, losers, len(pool.image_ids)
     try:
         if settings.aggregator == "trueskill":

@@ -20,7 +20,7 @@ from eyechart.metrics.scoring.choices.reading import extraction_shares
 from eyechart.metrics.scoring.choices.replies import why_unread
 from eyechart.metrics.scoring.inputs import check_lengths
 from eyechart.metrics.scoring.items import ItemColumns, Items
-from eyechart.metrics.scoring.pairs.pools import FIRST, NONE, SECOND, Pairs, WinnerArray
+from eyechart.metrics.scoring.pairs.pools import Pairs, WinnerArray
 from eyechart.metrics.scoring.pairs.replies import read_preference
 from eyechart.metrics.scoring.statistics.dyadic import dyadic_share_interval
 from eyechart.metrics.scoring.statistics.intervals import listed_intervals
@@ -82,22 +82,19 @@ def pair_outcomes(choice: Sequence[str | None], reversed_choice: Sequence[str | 
     """The columns `consistent` and `correct` of `read_pairs`, from the preferences in both orders."""
     consistent = [set(both) == {"first", "second"} for both in zip(choice, reversed_choice, strict=True)]
     preferred = winners({"choice": choice, "consistent": consistent})
-    correct = [
-        None if better == NONE else better == winner
-        for better, winner in zip(pairs.better.tolist(), preferred.tolist(), strict=True)
-    ]
+    correct = [better and better == winner for better, winner in zip(pairs.better, preferred, strict=True)]
     return {"consistent": consistent, "correct": correct}
 
 
 def winners(items: ItemColumns) -> WinnerArray:
-    """The image that each pair's replies prefer: `FIRST`, `SECOND`, or `NONE` if they are not consistent, shape (n,).
+    """The image that each pair's replies prefer, shape (n,); None if they are not consistent.
 
     Examples:
         >>> winners({"choice": ["first", "second", None], "consistent": [True, False, False]}).tolist()
-        [0, -1, -1]
+        ['first', None, None]
     """
-    is_first = np.array(items["choice"], dtype=object) == "first"
-    return np.where(items["consistent"], np.where(is_first, FIRST, SECOND), NONE).astype(np.int8)
+    both = zip(items["choice"], items["consistent"], strict=True)
+    return np.array([choice if is_consistent else None for choice, is_consistent in both], dtype=object)
 
 
 def preference_scores(items: ItemColumns, pairs: Pairs) -> dict[str, Any]:
@@ -125,9 +122,9 @@ def preference_scores(items: ItemColumns, pairs: Pairs) -> dict[str, Any]:
         (0.625, 0.25, 0.125, 1)
     """
     choices = np.array([items["choice"], items["reversed_choice"]], dtype=object)
-    is_draw, is_first = choices == None, choices == "first"  # noqa: E711
+    is_draw, is_first = ~choices.astype(bool), choices == "first"
     consistent, correct = np.array(items["consistent"], dtype=bool), np.array(items["correct"], dtype=bool)
-    every, unequal = np.ones(len(consistent), dtype=bool), pairs.better != NONE
+    every, unequal = np.ones(len(consistent), dtype=bool), pairs.better.astype(bool)
     scores: dict[str, float] = {}
     intervals = {}
     for name, values, rows in (

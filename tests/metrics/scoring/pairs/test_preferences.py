@@ -9,19 +9,11 @@ from scipy.stats import binomtest
 
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
 from eyechart.metrics.scoring.pair_ranking import map_scores, mle_scores, rescale
-from eyechart.metrics.scoring.pairs.pools import (
-    FIRST,
-    NONE,
-    SECOND,
-    Pairs,
-    PairSettings,
-    check_pairs,
-    rank_pool,
-    split_pools,
-)
+from eyechart.metrics.scoring.pairs.pools import Pairs, PairSettings, check_pairs, rank_pool, split_pools
 from eyechart.metrics.scoring.pairs.preferences import preference_scores, read_pairs, winners
 from eyechart.metrics.scoring.statistics.dyadic import dyadic_share_interval
 
+FIRST, SECOND, NONE = "first", "second", None
 NAN = float("nan")
 REPLIES = st.sampled_from(["A", "B", "?"])
 ROWS = st.lists(st.tuples(REPLIES, REPLIES, st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=30)
@@ -112,8 +104,8 @@ def _pool(pairs: str):
     return split_pools(check_pairs(first, second, [ord(x) for x in first], [ord(x) for x in second]))["overall"]
 
 
-def _ranking(pairs: str, winner: list[int], aggregator: str = "map", **settings) -> list[float]:
-    return rank_pool(_pool(pairs), np.array(winner, dtype=np.int8), PairSettings(aggregator, **settings)).tolist()
+def _ranking(pairs: str, winner: list[str | None], aggregator: str = "map", **settings) -> list[float]:
+    return rank_pool(_pool(pairs), np.array(winner, dtype=object), PairSettings(aggregator, **settings)).tolist()
 
 
 def test_images_are_numbered_within_their_pool() -> None:
