@@ -8,24 +8,15 @@ import pytest
 import eyechart.metrics
 from eyechart.metrics.scoring.errors import SmallSampleWarning, UndefinedScoreWarning
 
-PREFERENCES = {"consistency", "accuracy_consistent", "accuracy_all"}
-PREFERENCES |= {f"{name}_ci95" for name in (*PREFERENCES, "first_rate")} | {"intervals"}
-PREFERENCES |= {"first_rate", "second_rate", "draw_rate", "unmatched", "equal_quality", "n_consistent", "n_pairs"}
-PREFERENCES |= {"extraction"}
-CORRELATIONS = {"srcc", "plcc", "krcc", "plcc_fitted", "srcc_ci95", "plcc_ci95", "n_images"}
+INTERVALS = {"consistency", "accuracy_consistent", "accuracy_all", "first_rate", "srcc", "plcc"}
+OTHERS = {"krcc", "plcc_fitted", "second_rate", "draw_rate", "unmatched", "equal_quality", "intervals", "extraction"}
+SCORES = INTERVALS | {f"{name}_ci95" for name in INTERVALS} | OTHERS | {"n_consistent", "n_pairs", "n_images"}
 SETTINGS = {"aggregator": "map", "fit": "logistic4", "resamples": 1000, "seed": 0}
 POOL_SETTINGS = {"pool_weights": "equal", "undefined_pools": "leave_out"}
-COLUMNS = (
-    "predictions",
-    "reversed_predictions",
-    "first_ids",
-    "second_ids",
-    "first_references",
-    "second_references",
-)
+COLUMNS = ("predictions", "reversed_predictions", "first_ids", "second_ids", "first_references", "second_references")
 
 
-def _rows(n: int = 40, rounds: int = 6, seed: int = 0, noise: float = 0.0, bias: float = 0.0, name: str = "") -> dict:
+def _rows(n: int = 40, rounds: int = 6, seed: int = 0, noise: float = 0.0, bias: float = 0.0) -> dict:
     """Answers of a judge that sees quality with noise and, with probability `bias`, says "A" whatever it sees."""
     rng = np.random.default_rng(seed)
     quality = rng.permutation(n) + 1.0
@@ -36,20 +27,16 @@ def _rows(n: int = 40, rounds: int = 6, seed: int = 0, noise: float = 0.0, bias:
             lazy = rng.random() < bias
             rows["predictions"].append("A" if lazy or better else "B. The second image.")
             rows["reversed_predictions"].append("A" if lazy or not better else "B")
-            rows["first_ids"].append(f"{name}{one}.png")
-            rows["second_ids"].append(f"{name}{other}.png")
+            rows["first_ids"].append(f"{one}.png")
+            rows["second_ids"].append(f"{other}.png")
             rows["first_references"].append(quality[one])
             rows["second_references"].append(quality[other])
     return rows
 
 
-def _join(*parts: dict) -> dict:
-    return {column: [value for part in parts for value in part[column]] for column in COLUMNS}
-
-
 def _pools(*parts: dict) -> dict:
     names = [f"pool {index}" for index, part in enumerate(parts) for _ in part["predictions"]]
-    return _join(*parts) | {"pool_ids": names}
+    return {column: [value for part in parts for value in part[column]] for column in COLUMNS} | {"pool_ids": names}
 
 
 @pytest.fixture
@@ -59,7 +46,7 @@ def metric():
 
 def test_keys_and_settings(metric) -> None:
     found = metric.compute(**_rows(noise=8, bias=0.2))
-    assert set(found) == PREFERENCES | CORRELATIONS | {"scores"} | set(SETTINGS)
+    assert set(found) == SCORES | {"scores"} | set(SETTINGS)
     assert {name: found[name] for name in SETTINGS} == SETTINGS
     assert json.loads(json.dumps(found)) == found
     assert (found["n_pairs"], found["n_images"], len(found["scores"])) == (120, 40, 40)
@@ -116,12 +103,12 @@ def test_pools_are_ranked_apart(metric) -> None:
     parts = [_rows(noise=8), _rows(n=60, seed=1, noise=8), _rows(seed=2, noise=8)]
     found = metric.compute(**_pools(*parts))
     extra = {"n_pools", "n_undefined_pools", "by_pool"}
-    assert set(found) == PREFERENCES | CORRELATIONS | {"scores"} | extra | set(SETTINGS) | set(POOL_SETTINGS)
+    assert set(found) == SCORES | {"scores"} | extra | set(SETTINGS) | set(POOL_SETTINGS)
     assert json.loads(json.dumps(found)) == found
     assert (found["n_pools"], found["n_undefined_pools"], found["n_images"]) == (3, 0, 140)
     alone = [metric.compute(**part) for part in parts]
     for pool, scores in zip(found["by_pool"].values(), alone, strict=True):
-        assert set(pool) == PREFERENCES | CORRELATIONS
+        assert set(pool) == SCORES
         # The draws of the bootstrap depend on the pool's name.
         for name in set(pool) - {"srcc_ci95", "plcc_ci95"}:
             assert pool[name] == scores[name]
@@ -132,8 +119,6 @@ def test_pools_are_ranked_apart(metric) -> None:
         assert found[f"{name}_ci95"][0] < found[name] < found[f"{name}_ci95"][1]
         widths = [np.ptp(pool[f"{name}_ci95"]) for pool in found["by_pool"].values()]
         assert np.ptp(found[f"{name}_ci95"]) < min(widths)
-    together = metric.compute(**_join(*[_rows(noise=8, seed=i, name=f"{i}/") for i in range(3)]))
-    assert together["n_images"] == 120
 
 
 def test_rows_may_come_in_any_order(metric) -> None:
@@ -184,16 +169,6 @@ def test_too_few_images_for_a_fit(metric) -> None:
     assert math.isnan(found["plcc_fitted"]) and found["srcc"] == 1
 
 
-def test_random_scores_at_five_images(metric) -> None:
-    # A fit of four parameters to five points finds agreement where there is none.
-    rows = _pools(*[_rows(n=5, rounds=12, seed=seed, noise=100) for seed in range(30)])
-    with pytest.warns(SmallSampleWarning):
-        found = metric.compute(**rows, resamples=1)
-    fitted = [abs(pool["plcc_fitted"]) for pool in found["by_pool"].values()]
-    assert np.mean(fitted) > 0.55
-    assert abs(found["srcc"]) < 0.3
-
-
 def test_maximum_likelihood_without_an_optimum(metric) -> None:
     with pytest.warns(
         UndefinedScoreWarning, match=r"overall: nan for scores, srcc, .*: \d+.png lost to none of the others"
@@ -218,13 +193,8 @@ def test_equal_references(metric) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({name: [] for name in COLUMNS}, "is empty"),
-        ({"predictions": ["A"] * 119}, "predictions has 119"),
         ({"reversed_predictions": ["A"] * 119 + [None]}, r"reversed_predictions\[119\] is None"),
         ({"finish_reasons": ["stop"]}, "finish_reasons has 1 rows"),
-        ({"first_references": list(range(120))}, "an image must have one reference"),
-        ({"second_references": [1.0] * 119 + [float("inf")]}, r"second_references\[119\] is inf"),
-        ({"pool_ids": ["x"] * 119 + [None]}, r"pool_ids\[119\] is None"),
         ({"aggregator": "mapp"}, "Did you mean 'map'"),
         ({"pool_weights": "images"}, "pool_weights is 'images'; it needs pool_ids"),
         ({"undefined_pools": "zero"}, "undefined_pools is 'zero'; it needs pool_ids"),
