@@ -33,7 +33,13 @@ TYPES = {
 """KADID's code of each distortion type, in the order of the codes, and the codec of MM21 in its place."""
 CSIQ_TYPES = {"white noise": "AWGN", "JPEG compression": "JPEG", "blur": "BLUR", "low contrast": "contrast"}
 """CSIQ's names of the types that it has, too."""
+_RATES = {"low contrast": 3}  # of the other codecs: 4
 Row = Sequence[Any]
+_SPAQ_COLUMNS = ("Image name", "MOS", "Brightness", "Colorfulness", "Contrast", "Noisiness", "Sharpness")
+_KONIQ_COLUMNS = ("image_name", "c1", "c2", "c3", "c4", "c5", "c_total", "MOS", "SD", "set")
+_AGIQA_COLUMNS = ("name", "prompt", "adj1", "adj2", "style", "mos_quality", "std_quality", "mos_align", "std_align")
+_CSIQ_COLUMNS = (None, None, None, "image", "dst_idx", "dst_type", "dst_lev", "dmos_std", "dmos")
+_CSIQ_HEAD = [("CSIQ", *[None] * 8), [None] * 9, [None] * 9, _CSIQ_COLUMNS]
 
 
 class Layout(NamedTuple):
@@ -46,11 +52,6 @@ class Layout(NamedTuple):
     head: Sequence[Row] = ()  # of the score file
 
 
-_SPAQ_COLUMNS = ("Image name", "MOS", "Brightness", "Colorfulness", "Contrast", "Noisiness", "Sharpness")
-_KONIQ_COLUMNS = ("image_name", "c1", "c2", "c3", "c4", "c5", "c_total", "MOS", "SD", "set")
-_AGIQA_COLUMNS = ("name", "prompt", "adj1", "adj2", "style", "mos_quality", "std_quality", "mos_align", "std_align")
-_CSIQ_COLUMNS = (None, None, None, "image", "dst_idx", "dst_type", "dst_lev", "dmos_std", "dmos")
-_CSIQ_HEAD = [("CSIQ", *[None] * 8), [None] * 9, [None] * 9, _CSIQ_COLUMNS]
 LAYOUTS = {
     "agiqa3k": Layout(20, (1, 2, 3), "images", "data.csv", [_AGIQA_COLUMNS]),
     "cgiqa6k": Layout(21, (1, 2, 3, 4), "database", "mos.csv", [("Image", "MOS")]),
@@ -129,8 +130,8 @@ def shots(name: str) -> Iterator[Shot]:
     """Yield the images of a database's demo data in the order of its score file."""
     for content, (number, kind), level in product(LAYOUTS[name].contents, enumerate(TYPES), LEVELS):
         # In live_itw, content 4 are seven training images; in mm21, there are as many levels as the codec has rates.
-        is_training = name == "live_itw" and content == 4
-        if not (is_training and (level != 3 or number >= 7)) and not (name == "mm21" and level > _rates(kind)):
+        is_left_out = name == "live_itw" and content == 4 and (level != 3 or number >= 7)
+        if not is_left_out and not (name == "mm21" and level > _RATES.get(kind, 4)):
             yield Shot(LAYOUTS[name].stream, content, kind, level)
 
 
@@ -189,7 +190,7 @@ def _entry(name: str, shot: Shot) -> tuple[str, str, Row]:
             row = Path(image).name, 93 * score / 100, rng.uniform(10, 25)
         case "mm21":
             reference = f"source/mini-{content}_p1.png"
-            image = f"{codec}/mini-{content}_{_rates(kind) + 1 - level}_p1.png"
+            image = f"{codec}/mini-{content}_{_RATES.get(kind, 4) + 1 - level}_p1.png"
             row = reference, image, f"{1.6 / 2**level:.3f}", f"{score:.3f}"
         case "spaq":
             image = f"{digits}.jpg"
@@ -198,8 +199,3 @@ def _entry(name: str, shot: Shot) -> tuple[str, str, Row]:
             image = f"IMG_{digits}.jpg"
             row = image, f"{score:.4f}"
     return image, reference, row
-
-
-def _rates(kind: str) -> int:
-    """The number of levels that the codec in a distortion's place has."""
-    return 3 if kind == "low contrast" else 4

@@ -27,8 +27,6 @@ SIZES = ("small", "medium", "large")
 LEVELS = (1, 2, 3, 4, 5)
 _RADII = {"small": 0.12, "medium": 0.2, "large": 0.29}
 _CENTERS = {"left": 0.27, "center": 0.5, "right": 0.73}
-# Shapes are drawn at twice the size and reduced, which gives them smooth edges.
-_OVERSAMPLING = 2
 _STRENGTHS: dict[str, tuple[Any, ...]] = {
     "blur": (0.7, 1.1, 1.6, 2.4, 3.6),
     "motion blur": (1.1, 1.8, 2.8, 4.2, 6.5),
@@ -76,7 +74,7 @@ def draw_scene(rng: np.random.Generator, size: int = 64) -> Scene:
     shape = str(rng.choice(SHAPES))
     color, background = (str(name) for name in rng.choice(list(COLORS), 2, replace=False))
     position, extent = str(rng.choice(POSITIONS)), str(rng.choice(SIZES))
-    side = size * _OVERSAMPLING
+    side = 2 * size  # drawn at twice the size and reduced, which gives smooth edges
     canvas = Image.fromarray(_background(background, side, rng))
     draw = ImageDraw.Draw(canvas)
     _clutter(draw, side, rng)
