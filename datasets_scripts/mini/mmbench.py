@@ -21,7 +21,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from eyechart.datasets_scripts.common.choice.abilities import ABILITIES, RELEASED_L2
 from eyechart.datasets_scripts.common.choice.passes import STRIDE, rotate, rotated_letter
-from eyechart.datasets_scripts.common.files.base64_images import SHORT_CELL
+from eyechart.datasets_scripts.common.files.image_cells import SHORT_CELL
 from eyechart.datasets_scripts.mini import MINI_SEED
 from eyechart.datasets_scripts.mini.scenes import COLORS, POSITIONS, SHAPES, SIZES, Scene, distort, draw_scene
 

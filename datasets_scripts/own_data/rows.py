@@ -10,8 +10,7 @@ import datasets
 
 from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilder, BenchmarkConfig
 from eyechart.datasets_scripts.common.choice.columns import description_features, multiple_choice_features
-from eyechart.datasets_scripts.common.files.base64_images import base64_problem, decode_base64, is_base64
-from eyechart.datasets_scripts.common.files.image_cells import ImageCell
+from eyechart.datasets_scripts.common.files.image_cells import ImageCell, base64_problem, decode_base64, is_base64
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, clean_text, number_field, text_field
 from eyechart.datasets_scripts.common.left_out import LeftOut
 from eyechart.datasets_scripts.common.pairs.columns import pair_features

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import datasets
@@ -13,14 +12,20 @@ from huggingface_hub import constants
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError, unknown_name
 from eyechart.datasets_scripts.common.files.image_cells import ImageCell
-from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, iterate_jsonl_rows
-from eyechart.datasets_scripts.common.files.tsv import iterate_tsv_rows, read_tsv_header
+from eyechart.datasets_scripts.common.files.readers import (
+    ROW_ERROR,
+    Row,
+    check_header,
+    first_csv_fields,
+    iterate_jsonl_rows,
+    iterate_table,
+)
 from eyechart.datasets_scripts.common.fingerprint import files_fingerprint
 from eyechart.datasets_scripts.common.prepared import fingerprint, load_prepared
 
 FILES = (".tsv", ".csv", ".jsonl", ".parquet")
 """Suffixes of the files that are read."""
-_DELIMITERS = {".tsv": b"\t", ".csv": b","}
+_DELIMITERS = {".tsv": "\t", ".csv": ","}
 BATCH = 1000
 """Rows in memory at once, of a dataset that is read and of one written without images; smaller batches are slower."""
 
@@ -90,11 +95,15 @@ def check_image_folder(folder: str | None) -> None:
         raise MissingFileError("the folder of images does not exist (data: {images: ...} in a task file)", path=folder)
 
 
-def _open_table(path: str, split: str, delimiter: bytes) -> OwnSource:
-    columns = tuple(read_tsv_header(path, delimiter))
+def _open_table(path: str, split: str, delimiter: str) -> OwnSource:
+    columns = tuple(first_csv_fields(path, delimiter))
+    check_header(path, columns, ())
     folders, fingerprint = (os.path.dirname(path),), files_fingerprint([path])
-    read = partial(iterate_tsv_rows, path, (), delimiter=delimiter)
-    return OwnSource(columns, columns, split, folders, fingerprint, lambda images, _: read(images))
+
+    def read(images: Collection[str], _: Collection[str]) -> Iterator[Row]:
+        return iterate_table(path, (), delimiter=delimiter, image_columns=images)
+
+    return OwnSource(columns, columns, split, folders, fingerprint, read)
 
 
 def _open_json_lines(path: str, split: str) -> OwnSource:

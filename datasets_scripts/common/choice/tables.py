@@ -20,8 +20,7 @@ from typing import Any
 from eyechart.datasets_scripts.common.choice.columns import checked_letter, clean_options
 from eyechart.datasets_scripts.common.files.image_cells import ImageCell
 from eyechart.datasets_scripts.common.files.parquet import read_parquet_rows
-from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, clean_text
-from eyechart.datasets_scripts.common.files.tsv import read_tsv_rows
+from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, clean_text, iterate_table
 
 # Columns that may contain the name of a row's image.
 _IMAGE_NAMES = ("image_name", "img_path", "image_path")
@@ -55,7 +54,7 @@ def read_table(path: str, required: Sequence[str] = ("index", "question", "A"), 
     if path.lower().endswith(".parquet"):
         rows = read_parquet_rows(path, list(required), ["image"])
     else:
-        rows = read_tsv_rows(path, required, images=images)
+        rows = list(iterate_table(path, required, delimiter="\t", image_columns=["image"], images=images))
     return [(number, raw if ROW_ERROR in raw else _fields(raw, images)) for number, raw in rows]
 
 

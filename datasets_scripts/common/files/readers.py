@@ -1,23 +1,30 @@
-"""Reading annotation files: every error names the file and, if there is one, the row."""
+"""Reading annotation files (JSON, JSON Lines, CSV, TSV): every error names the file and, if there is one, the row."""
 
 import csv
-import io
 import json
 import math
+import re
+import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TextIO
+from reprlib import repr as short
+from typing import Any, BinaryIO
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, missing_column
-from eyechart.datasets_scripts.common.paths import open_regular
+from eyechart.datasets_scripts.common.files.image_cells import Base64Cell, base64_problem, is_base64
+from eyechart.datasets_scripts.common.paths import MAX_BYTES, open_regular
 
 Row = tuple[int, dict[str, Any]]
 """The row's number, as a text editor or spreadsheet counts it, and its fields."""
 ROW_ERROR = "_error"
 """The only field of a row that could not be read; it contains the reason."""
-_RELOAD = ". Correct the file there, or download it again if it is incomplete"
+_BOM = b"\xef\xbb\xbf"
+_UNDECODED = re.compile("[\udc80-\udcff]")
+"""What "surrogateescape" makes of bytes that are not UTF-8."""
+# The limit is one of the process. MMBench's tables have images of megabytes as fields.
+csv.field_size_limit(2**31 - 1)
 
 
 def clean_text(text: str) -> str:
@@ -26,21 +33,16 @@ def clean_text(text: str) -> str:
 
 
 def read_json_rows(path: str) -> list[Row]:
-    """Read a JSON file of objects, as a list or one after the other.
+    """Read a JSON file of objects, as a list or one after the other, numbered from 1.
 
-    Rows are numbered from 1. Items that are not objects, and objects with a duplicate key, become a `ROW_ERROR`.
+    Items that are not objects become a `ROW_ERROR`.
 
     Raises:
-        MissingFileError: The file is missing.
-        BadAnnotationError: Not UTF-8, not JSON, or neither a list nor objects.
+        DataError: The file is missing, not JSON in UTF-8, or neither a list nor objects.
     """
-    text = _read_text(path).strip()
-    try:
-        data = _consecutive(text) if text.startswith("{") else json.loads(text, object_pairs_hook=_object)
-    except (ValueError, RecursionError) as error:
-        raise BadAnnotationError(f"not valid JSON: {error}{_RELOAD}", path=path) from error
+    data = _parse(path, one_after_the_other=True)
     if not isinstance(data, list):
-        raise BadAnnotationError(f"expected a JSON list of objects, found {_json_name(data)}", path=path)
+        raise BadAnnotationError(f"expected a JSON list of objects, found {short(data)}", path=path)
     return [(number, _row(item)) for number, item in enumerate(data, 1)]
 
 
@@ -48,20 +50,11 @@ def read_json_object(path: str) -> dict[str, Any]:
     """Read a JSON file that contains one object.
 
     Raises:
-        MissingFileError: The file is missing.
-        BadAnnotationError: Not UTF-8, not JSON, not an object, or an object has a duplicate key.
+        DataError: The file is missing, not JSON in UTF-8, or not an object.
     """
-    try:
-        data = json.loads(_read_text(path), object_pairs_hook=_object)
-    except (ValueError, RecursionError) as error:
-        raise BadAnnotationError(f"not valid JSON: {error}{_RELOAD}", path=path) from error
-    if isinstance(data, _Doubled):
-        raise BadAnnotationError(data[ROW_ERROR], path=path)
+    data = _parse(path)
     if not isinstance(data, dict):
-        raise BadAnnotationError(f"expected a JSON object, found {_json_name(data)}", path=path)
-    for name, entry in data.items():
-        if (doubled := _first_doubled(entry)) is not None:
-            raise BadAnnotationError(doubled[ROW_ERROR], path=path, row=name)
+        raise BadAnnotationError(f"expected a JSON object, found {short(data)}", path=path)
     return data
 
 
@@ -73,74 +66,104 @@ def read_jsonl_rows(path: str) -> list[Row]:
 def iterate_jsonl_rows(path: str) -> Iterator[Row]:
     """Read JSON Lines, one object per line; a row's number is its line number.
 
-    Lines that are not objects, and objects with a duplicate key, become a `ROW_ERROR`.
+    Lines that are not a JSON object in UTF-8 become a `ROW_ERROR`.
 
     Raises:
-        MissingFileError: The file is missing.
-        BadAnnotationError: Not UTF-8.
+        DataError: The file is missing or cannot be opened.
     """
     with _opened(path) as file:
         for number, line in enumerate(file, 1):
             if line.strip():
-                yield number, _line_object(line.removesuffix("\n"))
+                try:
+                    yield number, _row(json.loads(line.decode(), object_pairs_hook=_object))
+                except json.JSONDecodeError as error:
+                    yield number, {ROW_ERROR: f"not valid JSON: {error.msg} at character {error.colno}"}
+                except (ValueError, RecursionError) as error:
+                    yield number, {ROW_ERROR: f"not valid JSON: {error}"}
 
 
 def first_csv_fields(path: str, delimiter: str = ",") -> list[str]:
-    """Return the cleaned fields of a delimited file's first line (usually the header); [] for an empty file.
+    """Return the cleaned fields of a table's first line (usually the header); [] for an empty file.
 
     Raises:
-        MissingFileError: The file is missing.
-        BadAnnotationError: Not UTF-8, or not CSV.
+        DataError: The file is missing, or its first line is not CSV in UTF-8.
     """
-    reader = csv.reader(io.StringIO(_read_text(path), newline=""), delimiter=delimiter, strict=True)
-    try:
-        return [clean_text(field) for field in next(reader, [])]
-    except csv.Error as error:
-        raise BadAnnotationError(f"not valid CSV: {error}", path=path, row=reader.line_num) from error
+    with _opened(path) as file:
+        try:
+            fields = next(csv.reader((line.decode() for line in file), delimiter=delimiter, strict=True), [])
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise BadAnnotationError(f"not valid CSV: {error}", path=path, row=1) from error
+    return [clean_text(field) for field in fields]
 
 
 def read_csv_rows(
     path: str, required: Sequence[str], delimiter: str = ",", columns: Sequence[str] | None = None
 ) -> list[Row]:
-    """Read a delimited file; a row's number is its line number in the file (a header is line 1).
+    """As `iterate_table`, all rows at once."""
+    return list(iterate_table(path, required, delimiter=delimiter, columns=columns))
 
-    Column names are compared without leading and trailing blanks; columns not in `required` are kept. A row with a
-    wrong number of fields becomes a `ROW_ERROR`.
+
+def iterate_table(
+    path: str,
+    required: Sequence[str],
+    *,
+    delimiter: str = ",",
+    columns: Sequence[str] | None = None,
+    image_columns: Collection[str] = (),
+    images: bool = True,
+) -> Iterator[Row]:
+    """Read a table of separated values; a row's number is that of its last line (a header is line 1).
+
+    Texts are returned unchanged, and blank rows are skipped. A row with a wrong number of fields or invalid UTF-8
+    becomes a `ROW_ERROR`. In the image columns, base64 becomes a `Base64Cell`, so that no image is kept in memory.
 
     Args:
         path: The file.
-        required: Columns that the file must have.
+        required: Columns that the file must have, in addition to the image columns; others are kept.
         delimiter: The separator between two fields.
         columns: Names of all columns of a file without a header line; by default, the first line is the header.
+        image_columns: Columns of base64 images, of indices of other rows or of paths.
+        images: Whether to read the image columns; if False, they may be missing.
 
     Raises:
-        MissingFileError: The file is missing.
-        BadAnnotationError: Not UTF-8, not CSV, no header, or a required column is missing.
+        DataError: The file is missing or not CSV, has no header, or lacks a required column.
     """
-    reader = csv.reader(io.StringIO(_read_text(path), newline=""), delimiter=delimiter, strict=True)
-    rows: list[Row] = []
-    try:
-        header = [clean_text(column) for column in next(reader, [])] if columns is None else list(columns)
-        check_header(path, header, required)
-        for fields in reader:
-            if not any(field.strip() for field in fields):
-                continue
-            if len(fields) != len(header):
-                row = {ROW_ERROR: wrong_length(len(fields), len(header), has_header=columns is None)}
-            else:
-                row = dict(zip(header, fields, strict=True))
-            rows.append((reader.line_num, row))
-    except csv.Error as error:
-        raise BadAnnotationError(f"not valid CSV: {error}", path=path, row=reader.line_num) from error
-    return rows
+    with _opened(path) as file:
+        begin = end = file.tell()
+
+        def lines() -> Iterator[str]:
+            nonlocal end
+            for line in file:
+                end += len(line)
+                yield line.decode(errors="surrogateescape")
+
+        reader = csv.reader(lines(), delimiter=delimiter, strict=True)
+        try:
+            header = [clean_text(column) for column in next(reader, [])] if columns is None else list(columns)
+            if any(map(_UNDECODED.search, header)):
+                raise BadAnnotationError("not UTF-8 text", path=path, row=1)
+            check_header(path, header, [*required, *(image_columns if images else ())])
+            begin = end
+            for fields in reader:
+                place, begin = (begin, end), end
+                if len(fields) != len(header) and fields:
+                    reason = f"expected {len(header)} field{'s'[: len(header) > 1]}; found {len(fields)}"
+                    yield reader.line_num, {ROW_ERROR: reason}
+                elif any(field.strip() for field in fields):
+                    row: dict[str, Any] = {}
+                    for index, (column, text) in enumerate(zip(header, fields, strict=True)):
+                        if column not in image_columns or (images and not is_base64(text)):
+                            row[column] = text
+                        elif images:
+                            row[column] = Base64Cell(path, *place, index, delimiter, base64_problem(text))
+                    bad = [name for name, text in row.items() if isinstance(text, str) and _UNDECODED.search(text)]
+                    yield reader.line_num, {ROW_ERROR: f"field {bad[0]!r} is not UTF-8 text"} if bad else row
+        except csv.Error as error:
+            raise BadAnnotationError(f"not valid CSV: {error}", path=path, row=reader.line_num) from error
 
 
 def check_header(path: str, header: Sequence[str], required: Sequence[str], *, row: int = 1) -> None:
-    """Check the column names of a table, which are in `row`.
-
-    Raises:
-        BadAnnotationError: There are no columns, two have the same name, or a required one is missing.
-    """
+    """Check the column names of a table, which are in `row`: not empty, none twice, and all that are required."""
     if not header:
         raise BadAnnotationError("the file is empty; expected a header line", path=path)
     doubled = sorted(name for name, count in Counter(header).items() if count > 1)
@@ -149,16 +172,6 @@ def check_header(path: str, header: Sequence[str], required: Sequence[str], *, r
     for name in required:
         if name not in header:
             raise BadAnnotationError(missing_column(name, header), path=path, row=row)
-
-
-def wrong_length(found: int, expected: int, *, has_header: bool = True) -> str:
-    """The message for a row with a wrong number of fields.
-
-    Examples:
-        >>> wrong_length(1, 4)
-        'expected 4 fields, as in the header; found 1'
-    """
-    return f"expected {expected} field{'s'[: expected > 1]}{', as in the header' if has_header else ''}; found {found}"
 
 
 def text_field(row: Mapping[str, Any], name: str, *, path: str, number: int | str, empty: bool = False) -> str:
@@ -178,7 +191,7 @@ def text_field(row: Mapping[str, Any], name: str, *, path: str, number: int | st
 
 
 def number_field(row: Mapping[str, Any], name: str, *, path: str, number: int | str) -> float:
-    """Return one field as a finite float; text may have leading and trailing blanks.
+    """Return one field, a number or its text, as a float.
 
     Raises:
         BadAnnotationError: The field is missing, not a number, nan or infinite.
@@ -188,13 +201,11 @@ def number_field(row: Mapping[str, Any], name: str, *, path: str, number: int | 
         # float() takes True for 1 and "1_0" for 10.
         if value is None or isinstance(value, bool | bytes) or "_" in str(value):
             raise ValueError
-        result = float(value)
+        if math.isfinite(result := float(value)):
+            return result
     except (TypeError, ValueError, OverflowError):
-        reason = f"field {name!r} must be a number, found {value!r:.80}"
-        raise BadAnnotationError(reason, path=path, row=number) from None
-    if not math.isfinite(result):
-        raise BadAnnotationError(f"field {name!r} must be a finite number, found {value!r:.80}", path=path, row=number)
-    return result
+        pass
+    raise BadAnnotationError(f"field {name!r} must be a number, found {value!r:.80}", path=path, row=number)
 
 
 def code_field(row: Mapping[str, Any], name: str, table: Sequence[str], *, path: str, number: int | str) -> str:
@@ -213,88 +224,50 @@ def code_field(row: Mapping[str, Any], name: str, table: Sequence[str], *, path:
     return table[value]
 
 
-def _read_text(path: str) -> str:
-    with _opened(path) as file:
-        return file.read()
-
-
 @contextmanager
-def _opened(path: str) -> Iterator[TextIO]:
+def _opened(path: str, max_bytes: int = sys.maxsize) -> Iterator[BinaryIO]:
+    """Open a file behind its byte order mark."""
     try:
-        with io.TextIOWrapper(open_regular(path), encoding="utf-8-sig", newline="\n") as file:
+        with open_regular(path, max_bytes) as file:
+            if file.read(len(_BOM)) != _BOM:
+                file.seek(0)
             yield file
     except FileNotFoundError as error:
         raise MissingFileError("the annotation file is missing", path=path) from error
-    except UnicodeDecodeError as error:
-        reason = f"not UTF-8 text ({error.reason}); save the file as UTF-8"
-        raise BadAnnotationError(reason, path=path, row=_undecodable_line(path)) from error
     except OSError as error:
         raise BadAnnotationError(f"cannot be read: {error.strerror or error}", path=path) from error
 
 
-def _undecodable_line(path: str) -> int | None:
-    """The first line of a file that is not UTF-8."""
-    with open(path, "rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                line.decode()
-            except UnicodeDecodeError:
-                return number
-    return None
-
-
-def _consecutive(text: str) -> list[Any]:
-    """Decode JSON values written one after the other, with or without blanks in between, as scripts append them."""
-    decoder = json.JSONDecoder(object_pairs_hook=_object)
-    values = []
-    place = 0
-    while place < len(text):
-        value, place = decoder.raw_decode(text, place)
-        values.append(value)
-        while place < len(text) and text[place].isspace():
-            place += 1
-    return values
-
-
-class _Doubled(dict[str, str]):
-    """Replaces an object with a duplicate key; its `ROW_ERROR` names the key."""
+def _parse(path: str, *, one_after_the_other: bool = False) -> Any:
+    """The value of a JSON file; also a list of the objects that scripts append one after the other."""
+    with _opened(path, MAX_BYTES) as file:
+        data = file.read()
+    try:
+        text = data.decode().strip()
+        if not (one_after_the_other and text.startswith("{")):
+            return json.loads(text, object_pairs_hook=_object)
+        decoder, values, place = json.JSONDecoder(object_pairs_hook=_object), [], 0
+        while place < len(text):
+            value, place = decoder.raw_decode(text, place)
+            values.append(value)
+            while place < len(text) and text[place].isspace():
+                place += 1
+        return values
+    except UnicodeDecodeError as error:
+        row = data.count(b"\n", 0, error.start) + 1
+        raise BadAnnotationError(f"not UTF-8 text ({error.reason})", path=path, row=row) from error
+    except (ValueError, RecursionError) as error:
+        reason = f"not valid JSON: {error}. Correct the file there, or download it again if it is incomplete"
+        raise BadAnnotationError(reason, path=path) from error
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
-    if len(found) == len(pairs):
-        return found
-    ((name, _),) = Counter(name for name, _ in pairs).most_common(1)
-    return _Doubled({ROW_ERROR: f"the key {name!r} appears twice in one object"})
-
-
-def _first_doubled(value: object) -> _Doubled | None:
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, _Doubled):
-            return item
-        # `waiting` is a stack: reversed, so that the first value is looked at first.
-        waiting += reversed(item.values() if isinstance(item, dict) else item if isinstance(item, list) else ())
-    return None
-
-
-def _line_object(line: str) -> dict[str, Any]:
-    try:
-        return _row(json.loads(line, object_pairs_hook=_object))
-    except json.JSONDecodeError as error:
-        return {ROW_ERROR: f"not valid JSON: {error.msg} at character {error.colno}"}
-    except (ValueError, RecursionError) as error:
-        return {ROW_ERROR: f"not valid JSON: {error}"}
+    if len(found) < len(pairs):
+        ((name, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"the key {name!r} appears twice in one object")
+    return found
 
 
 def _row(item: object) -> dict[str, Any]:
-    """An item of a file as a row, or a `ROW_ERROR` with the reason why it is not one."""
-    if not isinstance(item, dict):
-        return {ROW_ERROR: f"expected a JSON object, found {_json_name(item)}"}
-    return _first_doubled(item) or item
-
-
-def _json_name(value: object) -> str:
-    names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", int: "a number", float: "a number"}
-    return names.get(type(value), "null")
+    return item if isinstance(item, dict) else {ROW_ERROR: f"expected a JSON object, found {short(item)}"}

@@ -18,13 +18,13 @@ from eyechart.datasets_scripts.common.files.readers import (
     ROW_ERROR,
     Row,
     iterate_jsonl_rows,
+    iterate_table,
     number_field,
     read_csv_rows,
     read_json_object,
     read_json_rows,
 )
 from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
-from eyechart.datasets_scripts.common.files.tsv import iterate_tsv_rows
 from eyechart.evaluators.requests.values import brief, is_unicode
 
 MAIN = "main"
@@ -337,6 +337,6 @@ _READERS: Mapping[str, Callable[[str], Iterable[Row]]] = {
     ".jsonl": iterate_jsonl_rows,
     ".json": _read_json,
     XLSX: _read_xlsx,
-    ".tsv": lambda path: iterate_tsv_rows(path, (), ["image"], images=False),
+    ".tsv": lambda path: iterate_table(path, (), delimiter="\t", image_columns=["image"], images=False),
     ".csv": _read_csv,
 }

@@ -190,7 +190,7 @@ def test_groups_can_be_given_in_a_file(release: Release) -> None:
         ("spaq_07911.png,AesA1,vibe,,", "unknown dimension 'vibe' of task AesA1; available: none"),
         ("spaq_07911.png,AesP,,photo,", "unknown source 'photo'; available: natural, artistic, AI-generated"),
         ("spaq_07911.png,AesP,,,who", "unknown type 'who'"),
-        ("spaq_07911.png,AesP,,", "expected 5 fields, as in the header; found 4"),
+        ("spaq_07911.png,AesP,,", "expected 5 fields; found 4"),
         ("spaq_07911.png,AesP,content,,\nspaq_07911.png,AesP,vibe,,", "row 3: unknown dimension 'vibe'"),
         ("spaq_07911.png,AesP,content,,\nspaq_07911.png,AesP,composition,,", "row 3: another row has other values"),
     ],
@@ -251,7 +251,7 @@ def test_entries_without_the_part(release: Release, broken: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("[]", "expected a JSON object, found a list"),
+        ("[]", r"expected a JSON object, found \[\]"),
         ("{", "not valid JSON"),
         ("{}", "no row of split 'test' can be loaded"),
         ('{"a.png": {}, "a.png": {}}', r"the key 'a\.png' appears twice"),

@@ -1,0 +1,183 @@
+"""Tables, JSON, workbooks and Parquet files of known content; what cannot be read is in `tests/faults`."""
+
+import base64
+import csv
+import io
+import tracemalloc
+from pathlib import Path
+
+import openpyxl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings, strategies
+
+from eyechart.datasets_scripts.common.errors import BadAnnotationError
+from eyechart.datasets_scripts.common.files.image_cells import (
+    SHORT_CELL,
+    Base64Cell,
+    base64_problem,
+    decode_base64,
+    load_image,
+)
+from eyechart.datasets_scripts.common.files.parquet import read_parquet_rows
+from eyechart.datasets_scripts.common.files.readers import (
+    Row,
+    clean_text,
+    code_field,
+    iterate_table,
+    number_field,
+    read_csv_rows,
+    read_json_rows,
+    text_field,
+)
+from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
+
+IMAGE = bytes(range(256))
+
+
+def write(tmp_path: Path, content: bytes | str) -> str:
+    path = tmp_path / "file"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return str(path)
+
+
+def read_tsv(path: str, required: tuple[str, ...] = (), *, images: bool = True) -> list[Row]:
+    return list(iterate_table(path, required, delimiter="\t", image_columns=["image"], images=images))
+
+
+def test_csv_rows_have_line_numbers_and_any_line_ending(tmp_path: Path) -> None:
+    path = write(tmp_path, b'\xef\xbb\xbf image ,mos\r\n"a\nb",1\r\n\r\nc\xe2\x80\xa8d,2\r\n,\n')
+    assert read_csv_rows(path, ["image", "mos"]) == [
+        (3, {"image": "a\nb", "mos": "1"}),
+        (5, {"image": "c\N{LINE SEPARATOR}d", "mos": "2"}),
+    ]
+    assert read_csv_rows(write(tmp_path, "a b\n"), [], " ", ["x", "y"]) == [(1, {"x": "a", "y": "b"})]
+
+
+def test_tsv_texts_are_unchanged(tmp_path: Path) -> None:
+    text = '\ufeffindex\t"A"\timage\n1\tnan\t7\n\n2\t"two\tlines\r\nand ""more"" \n"\t\r\n3\t5" tall\t""\n4\t""""\tx'
+    assert read_tsv(write(tmp_path, text), ("index",)) == [
+        (2, {"index": "1", "A": "nan", "image": "7"}),
+        (6, {"index": "2", "A": 'two\tlines\r\nand "more" \n', "image": ""}),
+        (7, {"index": "3", "A": '5" tall', "image": ""}),
+        (8, {"index": "4", "A": '"', "image": "x"}),
+    ]
+
+
+cells = strategies.text(strategies.sampled_from('a1"\t\n \u00e9\u5b57,'), max_size=8)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    table=strategies.lists(strategies.tuples(cells, cells, cells), max_size=4),
+    end=strategies.sampled_from(["\n", "\r\n"]),
+)
+def test_tables_of_the_csv_module_are_read(
+    table: list[tuple[str, str, str]], end: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    text = io.StringIO()
+    csv.writer(text, delimiter="\t", lineterminator=end).writerows([("a", "b", "c"), *table])
+    rows = read_tsv(write(tmp_path_factory.mktemp("table"), text.getvalue()), ("a",), images=False)
+    assert [tuple(row.values()) for _, row in rows] == [row for row in table if "".join(row).strip()]
+
+
+@pytest.mark.parametrize("quoted", [False, True])
+@pytest.mark.parametrize("size", [SHORT_CELL * 3 // 4 + 1, 200_000])
+def test_images_in_tables_are_read_later(tmp_path: Path, size: int, quoted: bool) -> None:
+    image = IMAGE * (size // 256) + bytes(size % 256)
+    cell = f'"{base64.encodebytes(image).decode()}"' if quoted else base64.b64encode(image).decode()
+    path = write(tmp_path, f'index\thint\timage\tA\n\n1\t"\u5b57\n"\t{cell}\tx\n2\t\t1\ty\n')
+    (_, first), (_, second) = read_tsv(path)
+    assert isinstance(first["image"], Base64Cell) and first["image"].problem == ""
+    assert first["image"].load() == image
+    assert (first["A"], second) == ("x", {"index": "2", "hint": "", "image": "1", "A": "y"})
+
+
+def test_image_columns_can_be_skipped(tmp_path: Path) -> None:
+    for content in (b"index\timage\n1\t\xff\n", b"index\n1\n"):
+        path = write(tmp_path, content)
+        assert read_tsv(path, images=False) == [(2, {"index": "1"})]
+    with pytest.raises(BadAnnotationError, match="row 1: missing column 'image'"):
+        read_tsv(path)
+
+
+def test_memory_is_that_of_a_few_rows(tmp_path: Path) -> None:
+    row = b"1\t%s\n" % base64.b64encode(bytes(750_000))
+    path = write(tmp_path, b"index\timage\n" + row * 30)
+    tracemalloc.start()
+    try:
+        rows = read_tsv(path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(rows) == 30 and peak < 15e6 < len(row) * 30 / 2
+
+
+@pytest.mark.parametrize("between", ["", "\n", " \r\n\t"])
+def test_json_objects_may_follow_each_other(between: str, tmp_path: Path) -> None:
+    path = write(tmp_path, between.join(["", '{"a": "}{"}', '{"a": {"b": 2}}', ""]))
+    assert read_json_rows(path) == [(1, {"a": "}{"}), (2, {"a": {"b": 2}})]
+
+
+def test_fields_are_cleaned() -> None:
+    where = {"path": "a", "number": 1}
+    assert clean_text("  cafe\N{COMBINING ACUTE ACCENT} ") == "caf\N{LATIN SMALL LETTER E WITH ACUTE}"
+    for value, number in ((" 1.5 ", 1.5), ("1e1", 10.0), (3, 3.0), ("-2", -2.0)):
+        assert number_field({"mos": value}, "mos", **where) == number
+    assert code_field({"type": " 1 "}, "type", ["no", "yes"], **where) == "yes"
+    assert text_field({"q": " a "}, "q", **where) == "a"
+    for row, reason in (({}, "'q' is missing"), ({"q": 1}, "must be text, found 1"), ({"q": "  "}, "is empty")):
+        with pytest.raises(BadAnnotationError, match=f"a, row 1: .*{reason}"):
+            text_field(row, "q", **where)
+
+
+def test_base64_may_have_line_breaks_or_be_a_data_url() -> None:
+    text = base64.encodebytes(IMAGE).decode()
+    assert "\n" in text and decode_base64(text) == decode_base64(f"data:image/png;base64,{text}") == IMAGE
+    for cell in ("abc", "ab-_", "data:image/png,AAAA====", "A===", "\u00e9", "AA="):
+        assert base64_problem(cell).startswith("the image is not base64: ")
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.struct({"bytes": pa.binary()}), pa.null()])
+def test_bytes_in_parquet(tmp_path: Path, kind: pa.DataType) -> None:
+    path = str(tmp_path / "dev.parquet")
+    value = {"bytes": IMAGE} if pa.types.is_struct(kind) else None if kind == pa.null() else IMAGE
+    pq.write_table(pa.table({"image": pa.array([value, None], kind)}), path)
+    first, second = [row["image"] for _, row in read_parquet_rows(path, [], ["image"])]
+    assert second is None
+    assert load_image(first) == (None if first is None else {"bytes": IMAGE, "path": None})
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
+def test_base64_in_parquet(tmp_path: Path, kind: pa.DataType) -> None:
+    path = str(tmp_path / "dev.parquet")
+    cells = [base64.b64encode(IMAGE).decode(), "12", None, "!" * 100]
+    pq.write_table(pa.table({"index": [1, 2, 3, 4], "image": pa.array(cells, kind)}), path, row_group_size=2)
+    rows = [row["image"] for _, row in read_parquet_rows(path, ["index"], ["image"])]
+    assert rows[0].load() == IMAGE and rows[1:3] == ["12", None]
+    assert (rows[3].group, rows[3].index, rows[3].problem) == (1, 1, base64_problem("!" * 100))
+
+
+@pytest.mark.parametrize("cell", [1, [IMAGE]])
+def test_parquet_columns_without_images_are_an_error(tmp_path: Path, cell: object) -> None:
+    path = str(tmp_path / "dev.parquet")
+    pq.write_table(pa.table({"image": pa.array([cell])}), path)
+    with pytest.raises(BadAnnotationError, match=r"dev\.parquet: .*an image must be bytes or base64"):
+        read_parquet_rows(path, [], ["image"])
+
+
+def test_workbooks(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    for row in (["image ", "mos"], ["a.png", 1.5], [None, None], ["b.png", "=1+1"]):
+        book.active.append(row)
+    scores = book.create_sheet("scores")
+    for row in (["A title"], [None, "image", "mos"], ["note", 1600, 2.5]):
+        scores.append(row)
+    path = str(tmp_path / "scores.xlsx")
+    book.save(path)
+    # openpyxl saves no values with formulas.
+    first = (2, {"image": "a.png", "mos": 1.5})
+    assert read_xlsx_rows(path, ["image", "mos"]) == [first, (4, {"image": "b.png", "mos": None})]
+    assert read_xlsx_rows(path, ["mos"], formulas=True) == [first, (4, {"image": "b.png", "mos": "=1+1"})]
+    assert read_xlsx_rows(path, ["image"], sheet="scores", header_row=2) == [(3, {"image": 1600, "mos": 2.5})]
