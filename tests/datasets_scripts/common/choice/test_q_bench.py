@@ -194,7 +194,7 @@ def test_bad_rows_of_single_images(llvisionqa: Folder, qa_row: Row, change: dict
         ({"img_path": "dev\\0.png_cat_1.png"}, "<first>_cat_<second>.jpg"),
         ({"img_path": "dev\\_cat_1.png.jpg"}, "<first>_cat_<second>.jpg"),
         ({"img_path": "dev\\.._cat_1.png.jpg"}, OUTSIDE),
-        ("[1, 2]", r"expected a JSON object, found \[1, 2\]"),
+        ("[1, 2]", "expected a JSON object, found [1, 2]"),
         ('{"type": 2,', "not valid JSON"),
     ],
 )
