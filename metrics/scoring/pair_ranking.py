@@ -20,8 +20,6 @@ from eyechart.metrics.scoring.errors import InputError, ScoringError, UnboundedS
 from eyechart.metrics.scoring.inputs import FloatArray, check_count, check_lengths, check_numbers
 from eyechart.metrics.scoring.statistics.bootstrap import check_seed
 
-_IndexArray = NDArray[np.int64]
-
 
 def map_scores(winners: ArrayLike, losers: ArrayLike, n_items: int) -> FloatArray:
     """Maximum a posteriori scores of Thurstone's Case V, Eq. 2 of 2AFC.
@@ -137,16 +135,11 @@ def rescale(scores: ArrayLike) -> FloatArray:
 
 
 def inverse_mills(x: Any) -> Any:
-    """phi(x) / Phi(x), the derivative of log Phi, which neither underflows nor cancels far from 0.
-
-    Examples:
-        >>> inverse_mills(np.array([-1e6, 0.0, 50.0])).round(4).tolist()
-        [1000000.0, 0.7979, 0.0]
-    """
+    """phi(x) / Phi(x), the derivative of log Phi, which neither underflows nor cancels far from 0."""
     return sqrt(2 / pi) / erfcx(x / -sqrt(2))
 
 
-def _outcomes(winners: ArrayLike, losers: ArrayLike, n_items: int) -> tuple[_IndexArray, _IndexArray, int]:
+def _outcomes(winners: ArrayLike, losers: ArrayLike, n_items: int) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
     n = int(n_items)
     check_count("n_items", n)
     won, lost = check_numbers("winners", winners), check_numbers("losers", losers)

@@ -117,10 +117,6 @@ def check_pairs(
 
     `better` has the better image of each pair, "first", "second" or None, if no qualities are known; the references
     are then not used.
-
-    Examples:
-        >>> check_pairs(["a", "a"], ["b", "c"], [1, 1], [2, 3]).references.tolist()
-        [[1.0, 2.0], [1.0, 3.0]]
     """
     if better is None:
         first = check_opinions("first_references", first_references)
@@ -145,13 +141,7 @@ def check_pairs(
 
 
 def split_pools(pairs: Pairs) -> dict[str, ImagePool]:
-    """The pools by id, or one pool "overall" without pool ids; raises `InputError` if an image has two references.
-
-    Examples:
-        >>> pools = split_pools(check_pairs(["a", "a"], ["b", "c"], [1, 1], [2, 3], ["x", "y"]))
-        >>> pools["y"].image_ids, pools["y"].references.tolist()
-        (['a', 'c'], [1.0, 3.0])
-    """
+    """The pools by id, or one pool "overall" without pool ids; raises `InputError` if an image has two references."""
     if pairs.pool_ids is None:
         return {"overall": _pool(pairs, range(len(pairs.better)))}
     return {pool: _pool(pairs, rows) for pool, rows in rows_by_value(pairs.pool_ids.tolist()).items()}

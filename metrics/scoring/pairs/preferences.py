@@ -35,16 +35,10 @@ def read_pairs(
     finish_reasons: Sequence[str | None] | None = None,
     reversed_finish_reasons: Sequence[str | None] | None = None,
 ) -> Items:
-    """Read the replies to each of n pairs as given and with the two images swapped; "" for a failed response.
+    """Read the replies to each of n pairs as given and with the two images swapped; the metric's card has the columns.
 
     `finish_reasons` are from `reasoning.FINISH_REASONS`; None if that is not known. Raises `InputError` if the lengths
     differ or there are no pairs.
-
-    Returns:
-        `choice`, `reversed_choice`: "first" or "second", the place of the preferred image as the pair was shown; None
-        without a preference. `step`, `reversed_step`: "exact" with a preference; else the reason, one of
-        `choices.replies.UNREAD`. `consistent`: whether both replies prefer the same image. `correct`: whether both
-        prefer the image of higher quality; None if both images have equal quality.
 
     Examples:
         >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
@@ -62,10 +56,8 @@ def read_pairs(
         finish_reasons=ends,
         reversed_finish_reasons=reversed_ends,
     )
-    items = read_preferences(predictions, ends)
-    items |= {
-        f"reversed_{name}": column for name, column in read_preferences(reversed_predictions, reversed_ends).items()
-    }
+    items, other = read_preferences(predictions, ends), read_preferences(reversed_predictions, reversed_ends)
+    items |= {"reversed_choice": other["choice"], "reversed_step": other["step"]}
     return items | pair_outcomes(items["choice"], items["reversed_choice"], pairs)
 
 
@@ -87,39 +79,20 @@ def pair_outcomes(choice: Sequence[str | None], reversed_choice: Sequence[str | 
 
 
 def winners(items: ItemColumns) -> WinnerArray:
-    """The image that each pair's replies prefer, shape (n,); None if they are not consistent.
-
-    Examples:
-        >>> winners({"choice": ["first", "second", None], "consistent": [True, False, False]}).tolist()
-        ['first', None, None]
-    """
+    """The image that each pair's replies prefer, shape (n,); None if they are not consistent."""
     both = zip(items["choice"], items["consistent"], strict=True)
     return np.array([choice if is_consistent else None for choice, is_consistent in both], dtype=object)
 
 
 def preference_scores(items: ItemColumns, pairs: Pairs) -> dict[str, Any]:
-    """Consistency, accuracy and position bias from the items of `read_pairs`.
-
-    Returns:
-        `consistency`: share of pairs whose two replies prefer the same image (Eq. 3), in [0, 1]; 1 is best.
-        `accuracy_consistent`: among the consistent pairs of unequal quality, the share whose preferred image has the
-        higher quality (Eq. 4), in [0, 1]; 1 is best; nan without such pairs.
-        `accuracy_all`: the same pairs as a share of all pairs of unequal quality, as in the paper's tables; nan if all
-        pairs are of equal quality.
-        `first_rate`, `second_rate`, `draw_rate`: shares of the 2 n replies that prefer the first image shown, the
-        second image shown, and neither. Without a position bias, the first two are equal.
-        The first three scores and `first_rate` each have a 95 % interval, `<name>_ci95`, and its kind in `intervals`.
-        `extraction`: the result of `extraction_shares` for all replies. `unmatched`: number of pairs with a reply that
-        states no preference. `equal_quality`: number of pairs of equal quality. `n_consistent`, `n_pairs`.
+    """Consistency, accuracy and position bias from the items of `read_pairs`; the metric's card explains each score.
 
     Examples:
         >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
         >>> pairs = check_pairs(list("abcd"), list("efgh"), [3, 1, 1, 2], [1, 2, 0, 2])
         >>> scores = preference_scores(read_pairs(["A", "A", "B", "A"], ["B", "A", "A", ""], pairs), pairs)
-        >>> scores["consistency"], scores["accuracy_consistent"], round(scores["accuracy_all"], 3)
-        (0.5, 0.5, 0.333)
-        >>> scores["first_rate"], scores["second_rate"], scores["draw_rate"], scores["unmatched"]
-        (0.625, 0.25, 0.125, 1)
+        >>> scores["consistency"], scores["accuracy_consistent"], round(scores["accuracy_all"], 3), scores["draw_rate"]
+        (0.5, 0.5, 0.333, 0.125)
     """
     choices = np.array([items["choice"], items["reversed_choice"]], dtype=object)
     is_draw, is_first = ~choices.astype(bool), choices == "first"

@@ -30,14 +30,7 @@ _Ranked = tuple[dict[str, float], Correlations]
 
 
 def pair_scores(items: ItemColumns, pairs: Pairs, settings: PairSettings | None = None) -> dict[str, Any]:
-    """Everything that `paired_comparison` returns, from the items of `read_pairs`.
-
-    Returns:
-        The scores of `preference_scores`; the correlations `srcc`, `plcc`, `krcc` and `plcc_fitted` of the images'
-        scores with their references, in [-1, 1], with `srcc_ci95` and `plcc_ci95`; `n_images`; `scores`, image id to a
-        score in [0, 100]; and the settings. With pools, correlations are means over pools, `scores` maps each pool to
-        the scores of its images, and there are `n_pools`, `n_undefined_pools` (pools without SRCC or PLCC) and
-        `by_pool`, the same scores for each pool.
+    """Everything that `paired_comparison` returns, from the items of `read_pairs`; the metric's card explains it.
 
     Examples:
         >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
@@ -74,12 +67,8 @@ def pair_scores(items: ItemColumns, pairs: Pairs, settings: PairSettings | None 
 def _listed(items: ItemColumns, pairs: Pairs, correlations: Correlations) -> dict[str, Any]:
     """Scores of replies and correlations, with the intervals of both."""
     replies, listed = preference_scores(items, pairs), correlations.listed(CORRELATIONS)
-    return {
-        **replies,
-        **listed,
-        "intervals": {**replies["intervals"], **listed["intervals"]},
-        "n_images": correlations.n,
-    }
+    intervals = {**replies["intervals"], **listed["intervals"]}
+    return {**replies, **listed, "intervals": intervals, "n_images": correlations.n}
 
 
 def _rank(name: str, pool: ImagePool, winner: WinnerArray, settings: PairSettings) -> _Ranked:
@@ -110,12 +99,7 @@ def _average(parts: Sequence[Correlations], settings: PairSettings) -> Correlati
 
 
 def pool_means(scores: Sequence[Mapping[str, float]], sizes: Sequence[int], settings: PairSettings) -> dict[str, float]:
-    """Means of the pools' correlations by name; nan if a correlation is undefined for all pools.
-
-    Examples:
-        >>> pool_means([{"srcc": 0.5}, {"srcc": 0.8}, {"srcc": float("nan")}], [30, 160, 5], PairSettings())
-        {'srcc': 0.65}
-    """
+    """Means of the pools' correlations by name; nan if a correlation is undefined for all pools."""
     return {name: float(mean_over_pools([part[name] for part in scores], sizes, settings)) for name in scores[0]}
 
 

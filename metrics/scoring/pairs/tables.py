@@ -82,12 +82,8 @@ def convergence(
 ) -> list[dict[str, Any]]:
     """Correlations of the ranking from the first round, from the first two, and so on.
 
-    `winner` is the preferred image of each pair, and `rounds` the round in which it was drawn; gaps are allowed.
-
-    Returns:
-        For each number of rounds: `rounds`; `n_pairs` and `n_images`, the pairs and images in these rounds; and `srcc`,
-        `plcc` and `plcc_fitted` as in `pair_scores`. An undefined correlation is nan, without a warning. `plcc_fitted`
-        is nan for pools of fewer than 30 images, because such a fit says little.
+    `winner` is the preferred image of each pair, and `rounds` the round in which it was drawn; gaps are allowed. An
+    undefined correlation is nan, and so is `plcc_fitted` of a pool of fewer than 30 images: such a fit says little.
 
     Examples:
         >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
