@@ -24,13 +24,7 @@ def chosen_data_files(config: "BenchmarkConfig", suffixes: tuple[str, ...]) -> d
 
     `datasets.load_dataset` on a registered name always passes `data_files`: without the argument, it chooses files that
     look like data in `data_dir`, or even in the working directory. Such a choice is recognized by repeating it.
-
-    Args:
-        config: The builder's configuration.
-        suffixes: Suffixes of the annotation files that the dataset reads.
-
-    Raises:
-        UsageError: The user named a file with another suffix.
+    `UsageError` if the user named a file with none of the suffixes.
     """
     if not config.data_files:
         return None
@@ -51,13 +45,6 @@ def files_by_split(chosen: dict[str, list[str]], splits: Sequence[str]) -> dict[
     """Sort chosen annotation files by split.
 
     The split is the key in `data_files` ("validation" means "dev"); without a key, it is read from the file's name.
-
-    Args:
-        chosen: The files that `chosen_data_files` returned.
-        splits: The dataset's splits.
-
-    Raises:
-        UsageError: A key is not a split, or a file's name does not contain one.
     """
     files: dict[str, list[str]] = {}
     for key, paths in chosen.items():

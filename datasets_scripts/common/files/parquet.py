@@ -11,23 +11,20 @@ from eyechart.datasets_scripts.common.files.image_cells import ImageCell, base64
 from eyechart.datasets_scripts.common.files.readers import Row
 
 
+@dataclass
 class ParquetImages:
     """One image column of a Parquet file; keeps only the last row group, which is enough for rows in file order."""
 
-    def __init__(self, path: str, column: str) -> None:
-        """Read nothing."""
-        self._path = path
-        self._column = column
-        self._group: int | None = None
-        self._values: pa.ChunkedArray | None = None
+    path: str
+    column: str
+    kept: tuple[int, Any] = (-1, None)
 
     def value(self, group: int, index: int) -> Any:
         """The bytes, base64 text or `{"bytes", "path"}` value in one row of a row group."""
-        if self._values is None or group != self._group:
-            with pq.ParquetFile(self._path) as file:
-                self._values = file.read_row_group(group, columns=[self._column]).column(self._column)
-            self._group = group
-        return self._values[index].as_py()
+        if self.kept[0] != group:
+            with pq.ParquetFile(self.path) as file:
+                self.kept = group, file.read_row_group(group, columns=[self.column]).column(self.column)
+        return self.kept[1][index].as_py()
 
 
 @dataclass(frozen=True)
@@ -49,10 +46,7 @@ class ParquetCell(ImageCell):
 def read_parquet_rows(path: str, required: list[str], image_columns: list[str]) -> list[Row]:
     """Read a Parquet file's rows, numbered from 1, with a `ParquetCell` (None for null) in each image column.
 
-    Text in an image column is base64; cells too short for an image are returned unchanged.
-
-    Raises:
-        BadAnnotationError: Not a Parquet file, a required column is missing, or an image column has no images.
+    Text in an image column is base64; a short one is returned unchanged. `BadAnnotationError` for any other file.
     """
     rows: list[dict[str, Any]] = []
     try:

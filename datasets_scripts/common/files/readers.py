@@ -35,10 +35,7 @@ def clean_text(text: str) -> str:
 def read_json_rows(path: str) -> list[Row]:
     """Read a JSON file of objects, as a list or one after the other, numbered from 1.
 
-    Items that are not objects become a `ROW_ERROR`.
-
-    Raises:
-        DataError: The file is missing, not JSON in UTF-8, or neither a list nor objects.
+    Items that are not objects become a `ROW_ERROR`; `DataError` for a file that is missing or neither of these.
     """
     data = _parse(path, one_after_the_other=True)
     if not isinstance(data, list):
@@ -47,11 +44,7 @@ def read_json_rows(path: str) -> list[Row]:
 
 
 def read_json_object(path: str) -> dict[str, Any]:
-    """Read a JSON file that contains one object.
-
-    Raises:
-        DataError: The file is missing, not JSON in UTF-8, or not an object.
-    """
+    """Read a JSON file that contains one object; `DataError` for any other."""
     data = _parse(path)
     if not isinstance(data, dict):
         raise BadAnnotationError(f"expected a JSON object, found {short(data)}", path=path)
@@ -64,13 +57,7 @@ def read_jsonl_rows(path: str) -> list[Row]:
 
 
 def iterate_jsonl_rows(path: str) -> Iterator[Row]:
-    """Read JSON Lines, one object per line; a row's number is its line number.
-
-    Lines that are not a JSON object in UTF-8 become a `ROW_ERROR`.
-
-    Raises:
-        DataError: The file is missing or cannot be opened.
-    """
+    """Read JSON Lines, one object per line, numbered by lines; other lines become a `ROW_ERROR`."""
     with _opened(path) as file:
         for number, line in enumerate(file, 1):
             if line.strip():
@@ -83,11 +70,7 @@ def iterate_jsonl_rows(path: str) -> Iterator[Row]:
 
 
 def first_csv_fields(path: str, delimiter: str = ",") -> list[str]:
-    """Return the cleaned fields of a table's first line (usually the header); [] for an empty file.
-
-    Raises:
-        DataError: The file is missing, or its first line is not CSV in UTF-8.
-    """
+    """Return the cleaned fields of a table's first line (usually the header); [] for an empty file."""
     with _opened(path) as file:
         try:
             fields = next(csv.reader((line.decode() for line in file), delimiter=delimiter, strict=True), [])
@@ -175,11 +158,7 @@ def check_header(path: str, header: Sequence[str], required: Sequence[str], *, r
 
 
 def text_field(row: Mapping[str, Any], name: str, *, path: str, number: int | str, empty: bool = False) -> str:
-    """Return the cleaned text of one field.
-
-    Raises:
-        BadAnnotationError: The field is missing, not text, or empty although `empty` is False.
-    """
+    """Return the cleaned text of one field; `BadAnnotationError` unless it is a text, or empty if allowed."""
     value = row.get(name)
     if not isinstance(value, str):
         reason = f"field {name!r} must be text, found {value!r}" if name in row else f"field {name!r} is missing"
@@ -191,11 +170,7 @@ def text_field(row: Mapping[str, Any], name: str, *, path: str, number: int | st
 
 
 def number_field(row: Mapping[str, Any], name: str, *, path: str, number: int | str) -> float:
-    """Return one field, a number or its text, as a float.
-
-    Raises:
-        BadAnnotationError: The field is missing, not a number, nan or infinite.
-    """
+    """Return one field, a number or its text, as a float; `BadAnnotationError` if it is not a finite number."""
     value = row.get(name)
     try:
         # float() takes True for 1 and "1_0" for 10.
@@ -209,11 +184,7 @@ def number_field(row: Mapping[str, Any], name: str, *, path: str, number: int | 
 
 
 def code_field(row: Mapping[str, Any], name: str, table: Sequence[str], *, path: str, number: int | str) -> str:
-    """Return the entry of `table` that a numeric code means.
-
-    Raises:
-        BadAnnotationError: The code is missing or not an index of `table`.
-    """
+    """Return the entry of `table` that a numeric code means; `BadAnnotationError` if it is not an index of it."""
     value = row.get(name)
     if isinstance(value, str) and value.strip().isdecimal():
         value = int(value)

@@ -13,27 +13,20 @@ from eyechart.datasets_scripts.common.paths import open_regular
 
 if TYPE_CHECKING:
     from openpyxl.workbook import Workbook
-    from openpyxl.worksheet.worksheet import Worksheet
 
 CELL_LIMIT = 32_767
 """Maximum number of characters of a cell; tools truncate longer replies or leave them out."""
 MAX_BYTES = 512 * 2**20
-"""The most bytes that a workbook may unpack to; the benchmarks' workbooks have up to 4 MiB, predictions have more."""
+"""The most bytes that a workbook may unpack to."""
 MAX_ELEMENTS = 5_000_000
 """The most XML elements in a workbook; one of 30,000 rows with 20 columns has 2.5 million."""
 MAX_CELLS = 50_000_000
 """The most cells, empty ones included; a last row with only a border makes all rows before it count."""
 _MAX_ROW, _MAX_COLUMN, _MAX_DEPTH = 1_048_576, 16_384, 100
-"""The last row and column of an XLSX sheet; no sheet nests as many elements."""
 
 
 def read_xlsx_rows(
-    path: str,
-    required: Sequence[str],
-    *,
-    sheet: str = "",
-    header_row: int = 1,
-    formulas: bool = False,
+    path: str, required: Sequence[str], *, sheet: str = "", header_row: int = 1, formulas: bool = False
 ) -> list[Row]:
     """Read a sheet of a workbook; rows have the sheet's row numbers, and blank rows are skipped.
 
@@ -48,13 +41,14 @@ def read_xlsx_rows(
         formulas: Return formulas as written ("=A1", or openpyxl's object for an array) instead of their values.
 
     Raises:
-        MissingFileError: The file is missing.
-        BadAnnotationError: Not an XLSX file, too large, an unknown sheet, or a duplicate or missing heading.
+        DataError: The file is missing, not XLSX or too large, or has no such sheet or heading.
     """
     try:
         with closing(_open_workbook(path, formulas)) as book:
-            table = _find_sheet(path, book, sheet)
-            return _rows(path, table, required, header_row)
+            tables = {table.title: table for table in book.worksheets}
+            if sheet and sheet not in tables:
+                raise BadAnnotationError(str(unknown_name("sheet", sheet, tables)), path=path)
+            return _rows(path, tables[sheet] if sheet else next(iter(tables.values())), required, header_row)
     except FileNotFoundError as error:
         raise MissingFileError("the annotation file is missing", path=path) from error
     except BadAnnotationError:
@@ -72,10 +66,6 @@ def _open_workbook(path: str, formulas: bool) -> "Workbook":
     with open_regular(path, MAX_BYTES) as file:
         stream = io.BytesIO(file.read())
     with zipfile.ZipFile(stream) as archive:
-        size = sum(member.file_size for member in archive.infolist())
-        if size > MAX_BYTES:
-            reason = f"the workbook unpacks to {size:,} bytes; at most {MAX_BYTES:,} are read"
-            raise BadAnnotationError(reason, path=path)
         _check_parts(path, archive)
     # Row by row: otherwise the full sheet is built in memory, down to the last cell that has only a border.
     return load_workbook(stream, read_only=True, data_only=not formulas, keep_links=False)
@@ -83,44 +73,35 @@ def _open_workbook(path: str, formulas: bool) -> "Workbook":
 
 def _check_parts(path: str, archive: zipfile.ZipFile) -> None:
     """Refuse, before openpyxl reads it, what no real sheet has and would take endless time or memory."""
+    size = sum(member.file_size for member in archive.infolist())
+    if size > MAX_BYTES:
+        raise BadAnnotationError(f"the workbook unpacks to {size:,} bytes; at most {MAX_BYTES:,} are read", path=path)
     count = cells = depth = 0
 
     def start(name: str, attributes: dict[str, str]) -> None:
         nonlocal count, cells, depth
         count, depth, tag = count + 1, depth + 1, name.rpartition(":")[2]
         cells = 0 if tag == "row" else cells + (tag == "c")
-        if tag == "row" and not 0 < float(attributes.get("r", 1)) <= _MAX_ROW:
-            raise BadAnnotationError(f"row number {attributes['r']:.40}; a sheet has {_MAX_ROW:,} rows", path=path)
-        if count > MAX_ELEMENTS or cells > _MAX_COLUMN or depth > _MAX_DEPTH:
-            limits = f"{MAX_ELEMENTS:,} XML elements, {_MAX_COLUMN:,} cells in a row, {_MAX_DEPTH} levels"
-            raise BadAnnotationError(f"the workbook is too large; at most {limits} are read", path=path)
+        row = float(attributes.get("r", 1)) if tag == "row" else 1
+        if count > MAX_ELEMENTS or cells > _MAX_COLUMN or depth > _MAX_DEPTH or not 0 < row <= _MAX_ROW:
+            limits = f"{MAX_ELEMENTS:,} XML elements, rows 1 to {_MAX_ROW:,}, {_MAX_COLUMN:,} columns"
+            raise BadAnnotationError(f"the workbook is too large; the limits are {limits}", path=path)
 
     def end(name: str) -> None:
         nonlocal depth
         depth -= 1
 
-    def declare(*_: object) -> None:
-        raise BadAnnotationError("the workbook declares a document type, which no program writes", path=path)
-
     for member in archive.infolist():
         parser, depth = ParserCreate(), 0
-        parser.StartElementHandler, parser.EndElementHandler, parser.StartDoctypeDeclHandler = start, end, declare
+        parser.StartElementHandler, parser.EndElementHandler = start, end
         # Pictures are not XML; what openpyxl reads and is damaged, it refuses itself.
         with suppress(ExpatError), archive.open(member) as part:
             parser.ParseFile(part)
 
 
-def _find_sheet(path: str, book: "Workbook", name: str) -> "Worksheet":
-    tables = {table.title: table for table in book.worksheets}
-    if name and name not in tables:
-        raise BadAnnotationError(str(unknown_name("sheet", name, tables)), path=path)
-    table: Any = tables[name] if name else next(iter(tables.values()))
+def _rows(path: str, table: Any, required: Sequence[str], header_row: int) -> list[Row]:
     # The size that a sheet declares may be wrong, and would cut rows off.
     table.reset_dimensions()
-    return table
-
-
-def _rows(path: str, table: "Worksheet", required: Sequence[str], header_row: int) -> list[Row]:
     headings = next(table.iter_rows(min_row=header_row, max_row=header_row, values_only=True), ())
     columns = {
         index: clean_text(str(heading))
