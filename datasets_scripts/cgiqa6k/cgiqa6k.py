@@ -14,11 +14,7 @@ from eyechart.datasets_scripts.common.quality.database import QualityBuilder
 class Cgiqa6k(QualityBuilder):
     """Loads CGIQA-6K, or one of its two parts."""
 
-    BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [
-        BenchmarkConfig(name="all", description="Games and movies."),
-        BenchmarkConfig(name="game", description="The images of games."),
-        BenchmarkConfig(name="movie", description="The images of movies."),
-    ]
+    BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [BenchmarkConfig(name=one) for one in ("all", "game", "movie")]
     DEFAULT_CONFIG_NAME = "all"
 
     def _is_part(self, name: str, raw: dict[str, Any], facts: dict[str, Any], split: str) -> bool:

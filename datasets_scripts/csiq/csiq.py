@@ -2,7 +2,7 @@
 
 `released_score` is CSIQ's DMOS from 0 (no difference) to 1 (worst), and `quality` is 1 - DMOS; only the `mos` of an
 `image,mos` CSV is read as higher is better. The workbook `csiq.DMOS.xlsx` has the parts of an image's name in columns,
-where one of the references is the number 1600; `csiq_label.txt` has file names and DMOS, separated by a blank.
+where one of the references is the number 1600.
 """
 
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row

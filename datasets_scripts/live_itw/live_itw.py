@@ -12,21 +12,18 @@ import re
 from typing import Any, ClassVar
 
 from eyechart.datasets_scripts.common.builder import BenchmarkConfig
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.files.matlab import read_mat_numbers, read_mat_texts
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
 from eyechart.datasets_scripts.common.files.readers import Row
 from eyechart.datasets_scripts.common.quality.database import QualityBuilder
 from eyechart.datasets_scripts.common.quality.score_file_formats import FORMAT, ScoreFormat
-
-_NAMES, _SCORES, _STDS = "AllImages_release", "AllMOS_release", "AllStdDev_release"
 
 
 class LiveItw(QualityBuilder):
     """Loads LIVE-itw from its MAT files or from a list."""
 
     BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [
-        BenchmarkConfig(name="default", description="All 1,169 images."),
-        BenchmarkConfig(name="without_training", description="Without the seven images used to train the raters."),
+        BenchmarkConfig(name="default"),
+        BenchmarkConfig(name="without_training"),
     ]
     DEFAULT_CONFIG_NAME = "default"
 
@@ -34,14 +31,41 @@ class LiveItw(QualityBuilder):
         folder, file = os.path.split(path)
         if not file.lower().endswith(".mat"):
             return super()._read(path)
-        names = read_mat_texts(path, _NAMES)
-        scores, stds = (read_mat_numbers(os.path.join(folder, f"{key}.mat"), key) for key in (_SCORES, _STDS))
+        names = read_mat(path, "AllImages_release")
+        scores, stds = (
+            read_mat(os.path.join(folder, f"{variable}.mat"), variable)
+            for variable in ("AllMOS_release", "AllStdDev_release")
+        )
         if not len(names) == len(scores) == len(stds):
             reason = f"{len(names)} names, but {len(scores)} scores and {len(stds)} standard deviations"
             raise BadAnnotationError(reason, path=path)
-        shared: dict[str, Any] = {FORMAT: ScoreFormat(std="std")}
         rows = zip(names, scores, stds, strict=True)
-        return [(n, {"image": name, "mos": score, "std": std} | shared) for n, (name, score, std) in enumerate(rows, 1)]
+        layout = ScoreFormat(std="std")
+        return [
+            (number, {"image": name, "mos": score, "std": std, FORMAT: layout})
+            for number, (name, score, std) in enumerate(rows, 1)
+        ]
 
     def _is_part(self, name: str, raw: dict[str, Any], facts: dict[str, Any], split: str) -> bool:
         return self.config.name == "default" or re.fullmatch(r"t\d+\.bmp", name) is None
+
+
+def read_mat(path: str, name: str) -> list[Any]:
+    """Return a variable of a MAT file of version 4 or 5 as a flat list of its numbers, or of the texts of its cells.
+
+    Raises:
+        MissingFileError: The file is missing.
+        BadAnnotationError: It cannot be read, or has no such array.
+    """
+    from scipy.io import loadmat
+
+    try:
+        values = loadmat(path, variable_names=[name])[name].ravel()
+        return [value.item() if getattr(value, "size", 0) == 1 else value for value in values]
+    except FileNotFoundError as error:
+        raise MissingFileError("the annotation file is missing", path=path) from error
+    # SciPy raises whatever the damage led it to: ValueError, TypeError, zlib.error, IndexError, ...
+    except Exception as error:
+        hint = "Download the file again, or save it with MATLAB's save(..., '-v7') if it is of version 7.3"
+        reason = f"variable {name!r} cannot be read: {type(error).__name__}: {error}. {hint}"
+        raise BadAnnotationError(reason, path=path) from error

@@ -20,7 +20,6 @@ from scipy.sparse import csc_array
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
 from eyechart.datasets_scripts.common.files import spreadsheets
 from eyechart.datasets_scripts.common.files.image_cells import Base64Cell
-from eyechart.datasets_scripts.common.files.matlab import read_mat_numbers, read_mat_texts
 from eyechart.datasets_scripts.common.files.readers import (
     ROW_ERROR,
     code_field,
@@ -30,8 +29,10 @@ from eyechart.datasets_scripts.common.files.readers import (
     read_json_object,
     read_json_rows,
     read_jsonl_rows,
+    text_field,
 )
 from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
+from eyechart.datasets_scripts.live_itw.live_itw import read_mat
 from eyechart.datasets_scripts.own_data import load_own
 from eyechart.evaluators.backends.predictions.formats import read_predictions
 from tests.datasets_scripts.common.test_open_image import encoded, noise
@@ -59,11 +60,11 @@ def read_scores(path):
 
 
 def read_mos(path):
-    return read_mat_numbers(path, "mos")
+    return [number_field({"mos": value}, "mos", path=path, number=1) for value in read_mat(path, "mos")]
 
 
 def read_names(path):
-    return read_mat_texts(path, "names")
+    return [text_field({"name": value}, "name", path=path, number=1) for value in read_mat(path, "names")]
 
 
 def read_answers(path):
@@ -157,9 +158,19 @@ HALF = mat(mos=np.arange(1000.0))[:500]
             ("a sheet nests its elements 1,000 deep", read_xlsx, book(change=row(2, "<c>" * 1000)), "is too large"),
             ("entities in a workbook expand to 10^9 letters", read_xlsx, book(change=laughs), "read as XLSX"),
             ("a MAT file lacks a variable", read_mos, mat(moss=[1.0]), "variable 'mos' cannot be read: KeyError"),
-            ("the numbers in a MAT file are strings", read_mos, mat(mos=cells("a", "b")), "real numbers, found object"),
-            ("a MAT file has a sparse matrix", read_mos, mat(mos=csc_array([[0.0, 1]])), "plain array"),
-            ("a name in a MAT file is a number", read_names, mat(names=cells("a", 2)), "cell 2 of .* one"),
+            (
+                "the numbers in a MAT file are strings",
+                read_mos,
+                mat(mos=cells("a", "b")),
+                "must be a number, found 'a'",
+            ),
+            (
+                "a MAT file has a sparse matrix",
+                read_mos,
+                mat(mos=csc_array([[0.0, 1]])),
+                "variable 'mos' cannot be read",
+            ),
+            ("a name in a MAT file is a number", read_names, mat(names=cells("a", 2)), "must be text, found 2"),
             ("a MAT file is empty", read_mos, b"", "variable 'mos' cannot be read"),
             ("a MAT file is random bytes", read_mos, b"rubbish " * 100, "variable 'mos' cannot be read"),
             ("a MAT file is truncated", read_mos, HALF, "variable 'mos' cannot be read"),

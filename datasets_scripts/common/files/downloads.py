@@ -23,7 +23,7 @@ def resumable_download(url: str, folder: str) -> str:
         folder: Folder of downloaded files.
 
     Returns:
-        Path of the file.
+        Path of the file, whose name has the suffix of the address.
 
     Raises:
         Exception: Any error of the HTTP client, or its offline mode. The next attempt resumes the download.
@@ -32,7 +32,7 @@ def resumable_download(url: str, folder: str) -> str:
     from huggingface_hub import get_session
     from huggingface_hub.file_download import http_get
 
-    target = os.path.join(folder, hashlib.sha256(url.encode()).hexdigest())
+    target = os.path.join(folder, hashlib.sha256(url.encode()).hexdigest() + os.path.splitext(url)[1])
     os.makedirs(folder, exist_ok=True)
     with FileLock(f"{target}.lock"):
         if os.path.isfile(target):

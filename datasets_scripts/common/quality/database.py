@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from typing import Any, ClassVar
 
 import datasets
@@ -40,7 +41,8 @@ class QualityBuilder(BenchmarkBuilder):
 
     def _info(self) -> datasets.DatasetInfo:
         return datasets.DatasetInfo(
-            description=self.database.description,
+            # The script's docstring.
+            description=sys.modules[type(self).__module__].__doc__,
             features=quality_features(),
             homepage=self.database.homepage,
             license=self.database.license,

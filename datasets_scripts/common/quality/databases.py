@@ -10,7 +10,6 @@ from eyechart.datasets_scripts.common.quality.score_file_formats import ScoreFor
 class Database:
     """One image quality database."""
 
-    description: str
     homepage: str
     license: str
     citation: str
@@ -46,7 +45,6 @@ _SCORED = (
     "the 100 images that the 2AFC authors scored (https://github.com/h4nwei/2AFC-LMMs: data/{0}, with the scores {0!r} "
     "in data/Coarse_grained_mixed.json, to be written to mos.csv with the columns image,mos), or images to be scored"
 )
-_CSIQ = ("image", "dmos")
 _CSIQ_TYPES = {
     "AWGN": "white noise",
     "JPEG": "JPEG compression",
@@ -55,6 +53,7 @@ _CSIQ_TYPES = {
     "BLUR": "Gaussian blur",
     "contrast": "contrast decrement",
 }
+_CSIQ = dict.fromkeys(name for code in _CSIQ_TYPES for name in (code.lower(), code))
 KADID_DISTORTIONS = (
     *("Gaussian blur", "lens blur", "motion blur", "color diffusion", "color shift", "color quantization"),
     *("color saturation 1", "color saturation 2", "JPEG2000 compression", "JPEG compression", "white noise"),
@@ -70,7 +69,6 @@ _SPAQ = "MOS and Image attribute scores.xlsx"
 
 DATABASES: Mapping[str, Database] = {
     "agiqa3k": Database(
-        "AI-generated images with mean opinion scores of their quality.",
         "https://github.com/lcysyzxdxc/AGIQA-3k-Database",
         "mit",
         "@article{li2023agiqa, title={{AGIQA-3K}: An Open Database for {AI}-Generated Image Quality Assessment}, "
@@ -81,7 +79,6 @@ DATABASES: Mapping[str, Database] = {
         folders=("database", "", "images", "AGIQA-3K"),
     ),
     "cgiqa6k": Database(
-        "Computer graphics images from games and movies with mean opinion scores.",
         "https://github.com/zzc-1998/CGIQA6K",
         "not stated",
         "@article{zhang2024subjective, title={Subjective and Objective Quality Assessment for in-the-Wild Computer "
@@ -93,29 +90,23 @@ DATABASES: Mapping[str, Database] = {
         names="(?P<subset>game|movie)_.*",
     ),
     "csiq": Database(
-        "Images with artificial distortions and differential mean opinion scores.",
         "https://s2.smu.edu/~eclarson/csiq.html",
         "not stated",
         "@article{larson2010most, title={Most Apparent Distortion: Full-Reference Image Quality Assessment and the "
         "Role of Strategy}, author={Larson, Eric C. and Chandler, Damon M.}, journal={JEI}, year={2010}}",
         "csiq.DMOS.xlsx and dst_imgs.zip",
         formats=(
-            ScoreFormat(
-                *_CSIQ, "dmos_std", further=("dst_type", "dst_lev"), worst=1, sheet="all_by_image", header_row=4
-            ),
-            ScoreFormat(*_CSIQ, worst=1, all_columns=_CSIQ, delimiter=" "),
-            ScoreFormat(*_CSIQ, worst=1),
+            ScoreFormat("image", "dmos", "dmos_std", (), ("dst_type", "dst_lev"), sheet="all_by_image", header_row=4),
+            ScoreFormat("image", "dmos"),
         ),
         worst=1,
-        score_files=("csiq.DMOS.xlsx", "csiq_label.txt", "csiq.json", "mos.csv"),
+        score_files=("csiq.DMOS.xlsx", "csiq.json", "mos.csv"),
         folders=(
-            *("dst_imgs", "dst_imgs_all", "", "images"),
-            *(
-                f"{parent}{name}"
-                for parent in ("dst_imgs/", "")
-                for code in _CSIQ_TYPES
-                for name in {code, code.lower()}
-            ),
+            "dst_imgs",
+            "dst_imgs_all",
+            "",
+            "images",
+            *(f"{top}{name}" for top in ("dst_imgs/", "") for name in _CSIQ),
         ),
         archives=("dst_imgs.zip",),
         downloads={
@@ -126,7 +117,6 @@ DATABASES: Mapping[str, Database] = {
         types=_CSIQ_TYPES,
     ),
     "kadid10k": Database(
-        "Images with artificial distortions and crowd-sourced degradation scores.",
         "https://database.mmsp-kn.de/kadid-10k-database.html",
         "free for research",
         "@inproceedings{lin2019kadid, title={{KADID-10k}: A Large-scale Artificially Distorted {IQA} Database}, "
@@ -140,7 +130,6 @@ DATABASES: Mapping[str, Database] = {
         types=_KADID_TYPES,
     ),
     "kadis700k": Database(
-        "Distorted images of KADIS-700k with mean opinion scores.",
         "https://database.mmsp-kn.de/kadid-10k-database.html",
         "free for research",
         "@article{lin2020deepfl, title={{DeepFL-IQA}: Weak Supervision for Deep {IQA} Feature Learning}, "
@@ -150,7 +139,6 @@ DATABASES: Mapping[str, Database] = {
         types=_KADID_TYPES,
     ),
     "koniq10k": Database(
-        "Photographs with authentic distortions and crowd-sourced mean opinion scores.",
         "https://database.mmsp-kn.de/koniq-10k-database.html",
         "mit (scores); the photographs keep the licences of their authors",
         "@article{hosu2020koniq, title={{KonIQ-10k}: An Ecologically Valid Database for Deep Learning of Blind Image "
@@ -177,12 +165,11 @@ DATABASES: Mapping[str, Database] = {
         },
     ),
     "live_fb": Database(
-        "Photographs from several datasets with crowd-sourced mean opinion scores.",
         "https://github.com/niu-haoran/FLIVE_Database",
         "cc-by-nc-sa-4.0 (scores); the photographs keep the terms of their datasets",
         "@inproceedings{ying2020patches, title={From Patches to Pictures ({PaQ-2-PiQ}): Mapping the Perceptual Space "
         "of Picture Quality}, author={Ying, Zhenqiang and others}, booktitle={CVPR}, year={2020}}",
-        "the repository, and run its notebook database_prep.ipynb, which collects the images: clone it",
+        "the repository with database_prep.ipynb, a notebook to be run that collects the images,",
         formats=(ScoreFormat("name", "mos"),),
         score_files=("database/labels_image.csv", "labels_image.csv", "flive.json", "mos.csv"),
         folders=("database", "", "images", "FLIVE_Database/database"),
@@ -194,7 +181,6 @@ DATABASES: Mapping[str, Database] = {
         },
     ),
     "live_itw": Database(
-        "Photographs by mobile devices with crowd-sourced mean opinion scores.",
         "https://live.ece.utexas.edu/research/ChallengeDB/index.html",
         "free use with the copyright notice of The University of Texas at Austin",
         "@article{ghadiyaram2016massive, title={Massive Online Crowdsourced Study of Subjective and Objective Picture "
@@ -209,7 +195,6 @@ DATABASES: Mapping[str, Database] = {
         },
     ),
     "mm21": Database(
-        "Images compressed by traditional and learned codecs with mean opinion scores.",
         "https://github.com/sherlockyy/LICQA",
         "not stated",
         "@inproceedings{li2021quality, title={Quality Assessment of End-to-End Learned Image Compression: The "
@@ -222,7 +207,6 @@ DATABASES: Mapping[str, Database] = {
         ),
     ),
     "spaq": Database(
-        "Smartphone photographs with mean opinion scores.",
         "https://github.com/h4nwei/SPAQ",
         "not stated",
         "@inproceedings{fang2020perceptual, title={Perceptual Quality Assessment of Smartphone Photography}, "
@@ -238,7 +222,6 @@ DATABASES: Mapping[str, Database] = {
         },
     ),
     "sqad": Database(
-        "Smartphone photographs of SQAD with mean opinion scores.",
         "https://github.com/aiff22/SQAD",
         "not stated",
         "@inproceedings{fang2023sqad, title={{SQAD}: Automatic Smartphone Camera Quality Assessment and Benchmarking}, "

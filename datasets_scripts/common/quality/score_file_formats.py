@@ -13,7 +13,6 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
-from zipfile import is_zipfile
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
 from eyechart.datasets_scripts.common.files.readers import (
@@ -44,16 +43,14 @@ class ScoreFormat:
     """Columns of the counts or shares of the ratings 1, 2, ...; if set, quality is the mean rating."""
     further: tuple[str, ...] = ()
     """Further required columns, which the script reads."""
-    worst: float | None = None
-    """The worst score if lower is better (quality is this minus the score); None if higher is better."""
     all_columns: tuple[str, ...] = ()
     """All columns in order, of a text file without a header line."""
-    delimiter: str = ","
-    """The separator between two fields of a text file without a header line."""
     sheet: str | None = None
     """Name of the sheet if it is also read from workbooks, "" for the first one."""
     header_row: int = 1
     """Row of the sheet with the headings."""
+    worst: float | None = None
+    """The worst score if lower is better (quality is this minus the score); None if higher is better."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -95,56 +92,38 @@ def read_scores(path: str, own: tuple[ScoreFormat, ...], worst: float | None = N
         MissingFileError: The file is missing.
         BadAnnotationError: The file cannot be read, or is in none of the formats.
     """
-    formats = (*own, ScoreFormat("img_path", "gt_score", worst=worst), ScoreFormat())
-    bare = (layout for layout in own if layout.all_columns)
-    # A downloaded file has lost its suffix; a workbook is a zip archive.
-    if path.lower().endswith(".xlsx") or is_zipfile(path):
+    own = tuple(replace(layout, worst=worst) for layout in (*own, ScoreFormat("img_path", "gt_score")))
+    formats = (*own, ScoreFormat())
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix == ".xlsx":
         book = next((layout for layout in own if layout.sheet is not None), None)
         if book is None:
             raise BadAnnotationError("scores of this database cannot be read from a workbook; save as CSV", path=path)
         rows = read_xlsx_rows(path, (), sheet=book.sheet or "", header_row=book.header_row)
         layout = _matching(path, [book], rows[0][1] if rows else book.columns, book.header_row)
-    elif path.lower().endswith(".json") or _begins_as_json(path):
+    elif suffix == ".json":
         rows = read_json_rows(path)
         layout = _matching(path, formats, next((raw for _, raw in rows if ROW_ERROR not in raw), ()))
     else:
-        layout = next((layout for layout in bare if _is_row_of(layout, path)), None) or _matching(
-            path, formats, first_csv_fields(path)
-        )
-        rows = read_csv_rows(path, layout.columns, layout.delimiter, layout.all_columns or None)
+        layout = _matching(path, formats, first_csv_fields(path))
+        rows = read_csv_rows(path, layout.columns, columns=layout.all_columns or None)
     for _, raw in rows:
         if ROW_ERROR not in raw:
             raw[FORMAT] = layout
     return rows
 
 
-def _begins_as_json(path: str) -> bool:
-    if not os.path.isfile(path):
-        return False
-    with open(path, "rb") as file:
-        return file.read(1) in (b"[", b"{")
-
-
 def _matching(path: str, formats: Iterable[ScoreFormat], columns: Iterable[str], row: int = 1) -> ScoreFormat:
     """Return the first format with all of its columns present, with the file's own image column."""
     named, found = [layout for layout in formats if not layout.all_columns], list(columns)
+    bare = [layout for layout in formats if len(layout.all_columns) == len(found)]
     for layout in named:
         for image in (layout.image, "image", "img_path"):
             if set(replace(layout, image=image).columns) <= set(found):
                 return replace(layout, image=image)
+    if bare and found:
+        return bare[0]
     expected = " or ".join(dict.fromkeys(",".join(layout.columns) for layout in named))
-    reason = (
-        f"expected the columns {expected}; found: {', '.join(found) or 'none'}. For your own scores, write a CSV with "
-        "the columns image,mos: file name and score (higher is better)"
-    )
+    reason = f"expected the columns {expected}; found: {', '.join(found) or 'none'}. For your own scores, write a CSV"
+    reason += " with the columns image,mos: file name and score (higher is better)"
     raise BadAnnotationError(reason, path=path, row=row)
-
-
-def _is_row_of(layout: ScoreFormat, path: str) -> bool:
-    """Whether a file's first line is a row of a format without a header."""
-    row = dict(zip(layout.all_columns, fields := first_csv_fields(path, layout.delimiter), strict=False))
-    try:
-        float(row.get(layout.score, ""))
-    except ValueError:
-        return False
-    return len(fields) == len(layout.all_columns)

@@ -130,7 +130,7 @@ def test_without_data_dir_the_error_says_what_to_get(name: str) -> None:
 
 # An image's path in the archive that is downloaded, its name, and the scores: of their own, or in the archive.
 ARCHIVES = {
-    "csiq": ("dst_imgs/awgn/{}", "a.AWGN.1.png", "a.AWGN.1.png 0.25\n"),
+    "csiq": ("dst_imgs/awgn/{}", "a.AWGN.1.png", "image,dmos\na.AWGN.1.png,0.25\n"),
     "kadid10k": ("kadid10k/images/{}", "a_01_01.png", "dist_img,ref_img,dmos,var\na_01_01.png,a.png,0.75,0.1\n"),
     "koniq10k": ("1024x768/{}", "a.png", "image,mos\na.png,0.75\n"),
     # The copies that IQA-PyTorch has on the Hub, in the folders that it reads.
@@ -165,9 +165,11 @@ def test_without_data_dir_the_files_are_downloaded(
 ) -> None:
     row = DATABASES[name]
     assert all(url.startswith("https://") for url in row.downloads.values())
-    for file, content in zip(("images", "scores"), packed(name, write_image, tmp_path), strict=True):
-        (tmp_path / file).write_bytes(content)
-    local = {file: str(tmp_path / file) for file in row.downloads}
+    archive, scores = packed(name, write_image, tmp_path)
+    (tmp_path / "images").write_bytes(archive)
+    (tmp_path / scores_name(name)).write_bytes(scores)
+    places = {"images": tmp_path / "images", "scores": tmp_path / scores_name(name)}
+    local = {file: str(places[file]) for file in row.downloads}
     monkeypatch.setattr(database, "DATABASES", {name: replaced(row, local)})
     part = load_dataset(name, split="test", cache_dir=tmp_path / "cache")
     assert (part["quality"][:], part[0]["image"].size) == ([0.75], (10, 8))
@@ -178,6 +180,10 @@ def test_without_data_dir_the_files_are_downloaded(
         (tmp_path / "images").unlink()
         part = load_dataset(name, split="test", images="skip", cache_dir=tmp_path / "other")
         assert part["quality"][:] == [0.75]
+
+
+def scores_name(name: str) -> str:
+    return "scores.json" if ARCHIVES[name][2].startswith("[") else "scores.csv"
 
 
 def replaced(row: Any, downloads: Mapping[str, str]) -> Any:
@@ -197,7 +203,7 @@ def test_copies_on_the_hub_come_with_size_licence_and_checksum(
 ) -> None:
     row = DATABASES[name]
     archive, scores = packed(name, write_image, tmp_path)
-    (tmp_path / "scores").write_bytes(scores)
+    (tmp_path / scores_name(name)).write_bytes(scores)
     file = row.downloads["images"].rpartition("/")[2]
     assert row.downloads["images"].startswith(
         "https://huggingface.co/datasets/chaofengc/IQA-PyTorch-Datasets/resolve/"
@@ -206,7 +212,7 @@ def test_copies_on_the_hub_come_with_size_licence_and_checksum(
     for key, value in (("ENDPOINT", hub.address), ("HUB_OFFLINE", False)):
         monkeypatch.setattr(f"datasets.config.HF_{key}", value)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    local = {"scores": str(tmp_path / "scores"), "images": row.downloads["images"]}
+    local = {"scores": str(tmp_path / scores_name(name)), "images": row.downloads["images"]}
     monkeypatch.setattr(database, "DATABASES", {name: replaced(row, local)})
     with pytest.raises(MissingFileError, match=rf"(?s){file} was damaged and has been deleted \(SHA-256 "):
         load_dataset(name)
@@ -232,14 +238,13 @@ def test_an_archive_beside_the_scores_is_unpacked_safely(release_of: Folder) -> 
     assert load_dataset("sqad", data_dir=folder, split="test", images="skip")["id"][:] == IMAGES
 
 
-OWN = ScoreFormat("name", "dmos", "std", worst=100)
+OWN = ScoreFormat("name", "dmos", "std")
 BARE = ScoreFormat(all_columns=("reference", "image", "bitrate", "mos"))
-BLANKS = ScoreFormat("image", "dmos", worst=1, all_columns=("image", "dmos"), delimiter=" ")
 
 
 def read(tmp_path: Path, content: str, name: str = "scores.csv") -> list[tuple[int, dict[str, Any]]]:
     (tmp_path / name).write_text(content, encoding="utf-8")
-    return read_scores(str(tmp_path / name), (OWN, BARE, BLANKS), 100)
+    return read_scores(str(tmp_path / name), (OWN, BARE), 100)
 
 
 def scores(quality: float, std: float | None, released: float) -> dict[str, float | None]:
@@ -251,8 +256,7 @@ def scores(quality: float, std: float | None, released: float) -> dict[str, floa
     [
         ("name,dmos,std\na.png,30,2.5\n", "s.csv", ("a.png", scores(70, 2.5, 30))),
         ("std,extra,dmos,name\n2.5,x,30 ,a.png\n", "s.csv", ("a.png", scores(70, 2.5, 30))),
-        ("source/a.png,JPEG/a_1.png,0.2,35.4\n", "s.csv", ("JPEG/a_1.png", scores(35.4, None, 35.4))),
-        ("a.png 0.25\n", "s.txt", ("a.png", scores(0.75, None, 0.25))),
+        ("source/a.png,JPEG/a_1.png,0.2,35.4\n", "s.csv", ("JPEG/a_1.png", scores(64.6, None, 35.4))),
         (json.dumps([{"img_path": "x/a.png", "gt_score": "30 "}]), "s.json", ("x/a.png", scores(70, None, 30))),
         # The image in another column than in the official form.
         ("img_path,mos\na.png,30\n", "s.csv", ("a.png", scores(30, None, 30))),
@@ -260,9 +264,6 @@ def scores(quality: float, std: float | None, released: float) -> dict[str, floa
         ("image,name,dmos,std\n7,a.png,30,2.5\n", "s.csv", ("a.png", scores(70, 2.5, 30))),
         (json.dumps([{"image": "a.png", "mos": 30}]), "s.json", ("a.png", scores(30, None, 30))),
         (json.dumps([{"name": "a.png", "dmos": "30", "std": 2.5}]), "s.json", ("a.png", scores(70, 2.5, 30))),
-        # A downloaded file has no ending.
-        ("image,mos\na.png,30\n", "0f1e2d", ("a.png", scores(30, None, 30))),
-        (json.dumps([{"image": "a.png", "mos": 30}]), "0f1e2d", ("a.png", scores(30, None, 30))),
     ],
 )
 def test_formats_are_told_apart(
@@ -280,8 +281,6 @@ def test_formats_are_told_apart(
         ("a.png,3.5\nb.png,2\n", r"a\.png, 3\.5"),
         ("image;mos\na.png;1\n", "image;mos"),
         ("name,dmos,sd\na,1,2\n", "name, dmos, sd"),
-        # Four columns of which the last is no number are no row of a file without a header.
-        ("reference,image,bitrate,MOS\na,b,1,2\n", "reference, image, bitrate, MOS"),
     ],
 )
 def test_files_of_no_format_name_what_is_expected(tmp_path: Path, content: str, found: str) -> None:

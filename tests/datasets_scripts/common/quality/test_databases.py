@@ -85,15 +85,6 @@ def text_release(release_of: Folder, files: dict[str, str], images: list[str]) -
             ],
         ),
         (
-            "csiq",
-            {"csiq_label.txt": "1600.AWGN.1.png 0.25\nx.motion.3.png 0.5\n"},
-            "dst_imgs/",
-            [
-                ("1600.AWGN.1.png", 0.75, None, 0.25, "1600", "white noise", 1, None),
-                ("x.motion.3.png", 0.5, None, 0.5, "x", "motion", 3, None),
-            ],
-        ),
-        (
             "kadid10k",
             {"kadid10k/dmos.csv": KADID},
             "kadid10k/images/",
@@ -398,6 +389,11 @@ def real(reference: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[
     def load(key: str, config: str | None = None, split: str = "test") -> Any:
         name, files, *_ = REAL[key]
         places = [str(reference / file) for file in files]
+        if name == "csiq":
+            # A list of names and DMOS, separated by blanks.
+            text = (reference / files[0]).read_text(encoding="utf-8").replace(" ", ",")
+            places = [str(cache / "csiq.csv")]
+            Path(places[0]).write_text(f"image,dmos\n{text}", encoding="utf-8")
         return load_dataset(name, config, data_files=places, images="skip", split=split, cache_dir=cache)
 
     return load
