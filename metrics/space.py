@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 INSTALL: str | None = None
 """The requirement with which a Space installs eyechart; None as long as there is no public package."""
 HEAD = ("score", "value", "95 % interval", "chance level", "items")
+CONFIGURATIONS = {"softmax_iqa": ("logits", "scores")}
+"""Configurations of the metrics that have several, the default first; their cards have an example of each, in order."""
 _FOLDER = Path(__file__).parent
 _GROUP = "group: "
 _SEPARATOR = " | "
@@ -55,6 +57,8 @@ def prepare(name: str, folder: Path, install: str | None = INSTALL) -> None:
         # A Space has no GPU unless it is paid for.
         text = f"--extra-index-url https://download.pytorch.org/whl/cpu\n{install}\n"
         (made / "requirements.txt").write_text(text, encoding="utf-8")
+        code = f"from eyechart.metrics.space import interface\n\ndemo = interface({name!r})\ndemo.launch()\n"
+        (made / "app.py").write_text(code, encoding="utf-8")
 
 
 def columns(arguments: Mapping[str, Any]) -> dict[str, list[Any]]:
@@ -162,13 +166,11 @@ def _table(name: str, scores: Mapping[str, Any]) -> Iterator[list[str]]:
             yield [spec.label + part, spec.shown(value), interval, chance, str(spec.n(found))]
 
 
-def interface(name: str, configurations: Sequence[str] = ()) -> "gradio.Blocks":
+def interface(name: str) -> "gradio.Blocks":
     """The page of a metric: the rows of its card's example, a button, the scores and the card.
 
     Args:
         name: One of `eyechart.metrics.list_metrics()`.
-        configurations: The metric's configurations, if it has several, the default first. Its card must have an
-            example of each, in this order.
 
     Returns:
         The page; its method `launch()` serves it.
@@ -180,6 +182,7 @@ def interface(name: str, configurations: Sequence[str] = ()) -> "gradio.Blocks":
         import gradio
     except ImportError as error:
         raise ImportError('gradio is not installed; in a checkout: pip install ".[space]"') from error
+    configurations = CONFIGURATIONS.get(name, ())
     # The first load imports evaluate, which is slow, so do it before the page is up.
     load(name, configurations[0] if configurations else None, keep_in_memory=True)
     shown_examples = dict(zip(configurations or ("default",), examples(name), strict=True))

@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence, Sized
 from difflib import get_close_matches
-from string import ascii_uppercase
 from typing import Any
 
 import numpy as np
@@ -34,39 +33,30 @@ def check_lengths(**columns: Sized) -> int:
     return expected
 
 
-def check_letter(argument: str, row: int, letter: object, n_options: int) -> int:
-    """Index of the option that a letter names.
-
-    Raises:
-        InputError: No option has this letter.
-
-    Examples:
-        >>> check_letter("references", 0, "C", 4)
-        2
-    """
-    index = ascii_uppercase.find(letter) if isinstance(letter, str) and len(letter) == 1 else -1
-    if not 0 <= index < n_options:
-        allowed = f"A to {ascii_uppercase[n_options - 1]}" if n_options > 0 else "none, because the row has no options"
-        raise InputError(f"{argument}[{row}] is {letter!r}; allowed: {allowed}")
-    return index
-
-
 def check_numbers(argument: str, values: ArrayLike, columns: int | None = None) -> FloatArray:
     """Values as a float64 array of shape (n,), or (n, columns); all must be finite numbers."""
-    shape = "one number per row" if columns is None else f"{columns} numbers per row"
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        array = None
-    if array is not None and array.size == 0 and len(array) == 0:
-        return array.reshape(0) if columns is None else array.reshape(0, columns)
-    if array is None or array.shape[1:] != (() if columns is None else (columns,)) or array.ndim == 0:
-        raise InputError(f"{argument} must contain {shape}{_first_misfit(argument, values, columns)}")
+    shape = () if columns is None else (columns,)
+    array = _as_floats(values)
+    if array is not None and array.ndim and not len(array):
+        return array.reshape(0, *shape)
+    if array is None or not array.ndim or array.shape[1:] != shape:
+        rows = values if isinstance(values, Sequence) else np.atleast_1d(np.asarray(values, dtype=object))
+        misfits = (row for row, value in enumerate(map(_as_floats, rows)) if value is None or value.shape != shape)
+        row = next(misfits, 0)
+        kind = "one number" if columns is None else f"{columns} numbers"
+        raise InputError(f"{argument} must contain {kind} per row; {argument}[{row}] is {rows[row]!r:.200}")
     finite = np.isfinite(array) if columns is None else np.isfinite(array).all(axis=1)
     if not finite.all():
         row = int(np.argmin(finite))
         raise InputError(f"{argument}[{row}] is {array[row].tolist()!r}; it must be finite")
     return array
+
+
+def _as_floats(value: Any) -> FloatArray | None:
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def check_opinions(argument: str, values: ArrayLike) -> FloatArray:
@@ -75,18 +65,6 @@ def check_opinions(argument: str, values: ArrayLike) -> FloatArray:
         if isinstance(value, bool | np.bool_ | str | bytes):
             raise InputError(f"{argument} must contain one number per row; {argument}[{row}] is {value!r:.200}")
     return check_numbers(argument, values)
-
-
-def _first_misfit(argument: str, values: Any, columns: int | None) -> str:
-    """Names the first row that is not a number, or not `columns` numbers."""
-    for row, value in enumerate(values if hasattr(values, "__iter__") else [values]):
-        try:
-            fits = np.asarray(value, dtype=np.float64).shape == (() if columns is None else (columns,))
-        except (TypeError, ValueError, OverflowError):
-            fits = False
-        if not fits:
-            return f"; {argument}[{row}] is {value!r:.200}"
-    return ""
 
 
 def scaled(values: FloatArray) -> tuple[FloatArray, int]:
@@ -114,20 +92,12 @@ def check_groups(groups: Mapping[str, Sequence[Any]] | None, n: int) -> dict[str
     if groups is None:
         return {}
     if not isinstance(groups, Mapping):
-        raise InputError(
-            f"groups must map each group name to a list with one value per row; it is a {type(groups).__name__}"
-        )
-    checked = {}
+        raise InputError(f"groups must map each group name to a list with one value per row; it is {groups!r:.200}")
     for name, values in groups.items():
         if isinstance(values, str) or not hasattr(values, "__len__"):
             raise InputError(f"groups[{name!r}] must be a list with one value per row; it is {values!r}")
-        if len(values) != n:
-            raise InputError(
-                f"groups[{name!r}] has {len(values)} rows and predictions has {n}; "
-                f"row {min(len(values), n)} is the first without a partner"
-            )
-        checked[str(name)] = [str(value) for value in values]
-    return checked
+        check_lengths(predictions=range(n), **{f"groups[{name!r}]": values})
+    return {str(name): list(map(str, values)) for name, values in groups.items()}
 
 
 def check_member(argument: str, value: object, allowed: Sequence[str]) -> None:

@@ -1,9 +1,8 @@
 """Items: the outcome of each row of a metric's input, as columns of plain Python values.
 
 Every metric consists of two functions. The first reads the replies, with the help of a judge if there is one, and
-returns the items: a dict of lists with one value per row, or None if a row has no value. It may be called for some rows
-at a time, as replies arrive. The second computes all scores from these columns, the references and the settings; it
-does not see the replies. So scores can be recomputed from stored columns with the same result.
+returns the items. It may be called for some rows at a time, as replies arrive. The second computes all scores from
+these columns, the references and the settings, so that scores can be recomputed from stored columns.
 """
 
 from collections.abc import Mapping, Sequence

@@ -15,21 +15,15 @@ def own_scores(
     groups: Mapping[str, Sequence[str]] | None = None,
     clusters: Sequence[str | None] | None = None,
 ) -> dict[str, Any]:
-    """Mean scores, overall and by group.
+    """Mean of own scores, shape (n,), overall and by group, with its 95 % interval.
+
+    The interval is Wilson's if the limits are 0 and 1 and there are no other numbers, else `bounded_mean_interval`.
 
     Args:
-        values: The number of each item, shape (n,).
+        values: The number of each item.
         limits: The lowest and the highest number that the function may return.
         groups: Group name to one value per item.
         clusters: Cluster of each item, such as its image; None if items are independent.
-
-    Returns:
-        `own_score`, within the limits; `own_score_ci95`, Wilson's interval if the limits are 0 and 1 and there are no
-        other numbers, else that of `bounded_mean_interval`; `n`; `by_<group name>` for each group; and
-        `own_score_range`, the limits.
-
-    Raises:
-        InputError: The lengths differ, there are no items, or a number is not finite.
 
     Examples:
         >>> found = own_scores([1, 1, 0, 1], (0, 1), {"camera": ["old", "old", "old", "new"]})

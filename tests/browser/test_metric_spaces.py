@@ -1,8 +1,7 @@
-"""The metrics' Space pages as a visitor meets them: every `metrics/<name>/app.py`, opened in a browser."""
+"""The metrics' Space pages as a visitor meets them: every app, opened in a browser."""
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -26,8 +25,6 @@ pytestmark = [
     pytest.mark.slow,
 ]
 
-METRICS = Path(__file__).parents[2] / "metrics"
-CONFIGURATIONS = {"softmax_iqa": ("logits", "scores")}
 
 # Runs `app.py` of each folder it is given, as a Space does, but imports gradio and evaluate once for all of them, which
 # is most of what an app's start takes. Says which hosts other than this machine an app asks for.
@@ -67,7 +64,7 @@ def errors(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def serve_space(tmp_path_factory: pytest.TempPathFactory, errors: Path) -> Iterator[Callable[[str], str]]:
-    """Starts a metric's app in a copy of its folder and gives its address."""
+    """Starts a metric's app in a folder of its own and gives its address."""
     folder = tmp_path_factory.mktemp("spaces")
     # A Space has the network and gradio's defaults.
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("GRADIO_", "HF_HUB_"))}
@@ -84,7 +81,7 @@ def serve_space(tmp_path_factory: pytest.TempPathFactory, errors: Path) -> Itera
         )
 
     def start(name: str) -> str:
-        shutil.copytree(METRICS / name, folder / name)
+        space.prepare(name, folder / name, "eyechart")
         spaces.stdin.write(f"{folder / name}\n")
         spaces.stdin.flush()
         for line in spaces.stdout:
@@ -162,7 +159,7 @@ def test_a_page(
     url = serve_space(name)
     page = Page(browser(1200, 1300), url)
     assert page.driver.title == f"{name} (eyechart)"
-    for configuration, example in zip(CONFIGURATIONS.get(name, (None,)), space.examples(name), strict=True):
+    for configuration, example in zip(space.CONFIGURATIONS.get(name, (None,)), space.examples(name), strict=True):
         rows = space.cells(example)
         if configuration:
             page.choose(configuration, rows)

@@ -17,18 +17,15 @@ import evaluate
 import pytest
 
 import eyechart.metrics
-from eyechart.metrics import cards
+from eyechart.metrics import cards, space
 from eyechart.metrics.scoring.errors import ScoringWarning
 
 pytestmark = pytest.mark.datasets36
 
 ROOT = Path(__file__).parents[2]
 NAMES = eyechart.metrics.list_metrics()
-# Configurations of the metrics that have several, in the order of their cards' examples.
-CONFIGURATIONS = {"softmax_iqa": ("logits", "scores")}
-CASES = [
-    (name, configuration, row) for name in NAMES for row, configuration in enumerate(CONFIGURATIONS.get(name, (None,)))
-]
+CONFIGURATIONS = {name: space.CONFIGURATIONS.get(name, (None,)) for name in NAMES}
+CASES = [(name, configuration, row) for name in NAMES for row, configuration in enumerate(CONFIGURATIONS[name])]
 
 
 class Case:
@@ -37,7 +34,7 @@ class Case:
     def __init__(self, name: str, configuration: str | None, row: int) -> None:
         self.name, self.configuration = name, configuration
         shown = cards.examples(name)
-        assert len(shown) == len(CONFIGURATIONS.get(name, (None,))), "the card shows one JSON example per configuration"
+        assert len(shown) == len(CONFIGURATIONS[name]), "the card shows one JSON example per configuration"
         self.arguments: dict[str, Any] = shown[row]
 
     def load(self) -> evaluate.EvaluationModule:

@@ -1,4 +1,3 @@
-import ast
 import doctest
 import json
 import os
@@ -53,7 +52,7 @@ def test_scores_and_warnings() -> None:
 )
 def test_the_cells_of_an_example_give_its_scores(name: str, row: int) -> None:
     example = space.examples(name)[row]
-    configuration = _configurations(name)[row] if row else None
+    configuration = space.CONFIGURATIONS[name][row] if row else None
     table, messages = space.compute(name, example, [*space.cells(example), [""] * 6], configuration)
     metric = eyechart.metrics.load(name, configuration)
     with warnings.catch_warnings():
@@ -106,9 +105,7 @@ def test_files_of_a_space(name: str, tmp_path: Path) -> None:
     # The pages are tested with what the extra installs.
     (extra,) = map(Requirement, project["optional-dependencies"]["space"])
     assert extra.name == "gradio" and extra.specifier.contains(front["sdk_version"])
-    (call,) = _interface_calls(name)
-    assert ast.literal_eval(call.args[0]) == name
-    assert len(space.examples(name)) == (len(_configurations(name)) if len(call.args) > 1 else 1)
+    assert len(space.examples(name)) == len(space.CONFIGURATIONS.get(name, (None,)))
 
 
 def test_a_space_needs_to_know_how_eyechart_is_installed(tmp_path: Path) -> None:
@@ -152,15 +149,3 @@ def test_without_gradio(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gradio", None)
     with pytest.raises(ImportError, match=r'pip install "\.\[space\]"'):
         space.interface("judge_answer")
-
-
-def _configurations(name: str) -> list[str]:
-    """The configurations that a metric's app offers."""
-    (call,) = _interface_calls(name)
-    return list(ast.literal_eval(call.args[1]))
-
-
-def _interface_calls(name: str) -> list[ast.Call]:
-    tree = ast.parse((ROOT / "metrics" / name / "app.py").read_text(encoding="utf-8"))
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    return [call for call in calls if ast.unparse(call.func) == "interface"]

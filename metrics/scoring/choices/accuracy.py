@@ -55,6 +55,26 @@ def choice_distribution(
     }
 
 
+def reply_shares(
+    items: ItemColumns, replies: Replies, rows: Sequence[int], clusters: Clusters, n_letters: int
+) -> dict[str, Any]:
+    """How some rows were read, which letters they name, and whether the position of the right option matters."""
+    # Several accepted options have no single position.
+    single = [row for row in rows if len(replies.references[row]) == 1]
+    return {
+        "extraction": extraction_shares([items["step"][row] for row in rows]),
+        "choice_distribution": choice_distribution(
+            [items["choice"][row] for row in rows], [replies.references[row] for row in rows], n_letters
+        ),
+        **position_bias(
+            [items["correct"][row] for row in single],
+            [replies.references[row] for row in single],
+            [replies.sizes[row] for row in single],
+            clusters.select(single),
+        ),
+    }
+
+
 def choice_scores(items: ItemColumns, replies: Replies, settings: ExtractionSettings | None = None) -> dict[str, Any]:
     """Everything that `choice_accuracy` returns, overall and by group, from the items of `read_choices`.
 
@@ -65,7 +85,7 @@ def choice_scores(items: ItemColumns, replies: Replies, settings: ExtractionSett
     answers = [comparison_key(right_text(*row)) for row in zip(replies.references, replies.choices, strict=True)]
 
     def part(where: str, rows: Sequence[int]) -> dict[str, Any]:
-        right, letters = [items["correct"][row] for row in rows], [replies.references[row] for row in rows]
+        right = [items["correct"][row] for row in rows]
         scores: dict[str, Any] = {
             "accuracy": sum(right) / len(rows),
             **listed_intervals({"accuracy": share_interval(right, clusters.select(rows))}),
@@ -76,21 +96,7 @@ def choice_scores(items: ItemColumns, replies: Replies, settings: ExtractionSett
         if (yes and no) or (where == "overall" and (yes or no)):
             scores["yes_no"], interval = _yes_no(items["correct"], yes, no, clusters)
             scores["intervals"]["yes_no.mean"] = interval.described()
-        # Several accepted options have no single position.
-        single = [row for row in rows if len(replies.references[row]) == 1]
-        return {
-            **scores,
-            "extraction": extraction_shares([items["step"][row] for row in rows]),
-            "choice_distribution": choice_distribution(
-                [items["choice"][row] for row in rows], letters, max(sizes[row] for row in rows)
-            ),
-            **position_bias(
-                [items["correct"][row] for row in single],
-                [replies.references[row] for row in single],
-                [sizes[row] for row in single],
-                clusters.select(single),
-            ),
-        }
+        return scores | reply_shares(items, replies, rows, clusters, max(sizes[row] for row in rows))
 
     scores = part("overall", range(len(answers)))
     by_group = map_groups(replies.groups or {}, part)

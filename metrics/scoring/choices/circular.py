@@ -30,9 +30,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eyechart.metrics.scoring.choices.accuracy import choice_distribution
-from eyechart.metrics.scoring.choices.positions import position_bias
-from eyechart.metrics.scoring.choices.reading import ExtractionSettings, Replies, extraction_shares, read_choices
+from eyechart.metrics.scoring.choices.accuracy import reply_shares
+from eyechart.metrics.scoring.choices.reading import ExtractionSettings, Replies, read_choices
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
 from eyechart.metrics.scoring.inputs import check_count, check_member, map_groups
 from eyechart.metrics.scoring.items import ItemColumns, Items
@@ -194,7 +193,9 @@ def circular_scores(
     is_first[questions.first_rows] = True
     complete = bool(questions.n_passes.sum() == len(right))
     # The passes of a question always belong together, even if no other question shares its image.
-    clusters = Clusters(questions.of_row) if replies.clusters is None else replies.together
+    clusters = Clusters(questions.of_row)
+    if replies.clusters is not None:
+        clusters = replies.together.select(questions.first_rows[questions.of_row])
     over_passes = _over_passes(items["choice"], replies, questions) if complete else {}
 
     def part(where: str, rows: Sequence[int]) -> dict[str, Any]:
@@ -213,7 +214,6 @@ def circular_scores(
             if not len(flags):
                 message = f"{where}: {name} and {name}_ci95 are nan because {_UNDEFINED[name]}"
                 warnings.warn(message, UndefinedScoreWarning, stacklevel=4)
-        letters = [replies.references[row] for row in listed]
         scores = {
             **{name: float(flags.mean()) if len(flags) else float("nan") for name, (flags, _) in shares.items()},
             **listed_intervals(
@@ -224,16 +224,7 @@ def circular_scores(
             "n_vanilla": len(unrotated),
             "n_passes": len(of_part),
             "dropped": len(numbers) - len(scored),
-            "extraction": extraction_shares([items["step"][row] for row in listed]),
-            "choice_distribution": choice_distribution(
-                [items["choice"][row] for row in listed], letters, max(replies.sizes[row] for row in rows)
-            ),
-            **position_bias(
-                right[listed],
-                letters,
-                [replies.sizes[row] for row in listed],
-                clusters.select(questions.first_rows[questions.of_row[listed]]),
-            ),
+            **reply_shares(items, replies, listed, clusters, max(replies.sizes[row] for row in rows)),
         }
         return scores if where == "overall" else scores | {"n": len(scored)}
 

@@ -39,13 +39,12 @@ def position_bias(
         clusters: Which rows belong together.
 
     Returns:
-        A dict with the key `position_bias`. It has `recall`, for each letter the share of correct answers when the
-        correct option has this letter, in [0, 1]; `spread`, the standard deviation of recall over positions, in
-        [0, 0.5], 0 without a preference; and `spread_by_chance`, an estimate of the root mean square of the spread over
-        repeated draws of rows, if recall is the same at all positions and different clusters are independent. A spread
-        up to `spread_by_chance` is no evidence of a preference. If rows have different numbers of options, both are
-        means over these numbers, weighted by their rows. The dict is empty without rows, or if all rows with the same
-        number of options have their correct options at one position.
+        `recall`, for each letter the share of correct answers when the correct option has this letter, in [0, 1];
+        `spread`, the standard deviation of recall over positions, in [0, 0.5], 0 without a preference; and
+        `spread_by_chance`, an estimate of the root mean square of the spread over repeated draws of rows, if recall is
+        the same at all positions and different clusters are independent. If rows have different numbers of options,
+        both are means over these numbers, weighted by their rows. An empty dict without rows, or if all rows with the
+        same number of options have their correct options at one position.
 
     Examples:
         >>> rows = Clusters.of(None, 4)
@@ -89,10 +88,7 @@ def _spread(
 def _cluster_effect(parts: NDArray[np.float64], columns: NDArray[np.int64], clusters: Clusters) -> float:
     """Variance over positions for these clusters, divided by the variance for independent rows.
 
-    Args:
-        parts: What each row adds to the recall at its position, minus the share of correct answers, shape (n,).
-        columns: Number of each row's position, shape (n,).
-        clusters: Which rows belong together.
+    `parts` are what each row adds to the recall at its position, minus the share of correct answers.
     """
     n_clusters, k = clusters.n_clusters, int(columns.max()) + 1
     independent = float(parts @ parts) * (k - 1) / k**2

@@ -149,11 +149,7 @@ class ExtractionSettings:
         return choice is None and not (step == "judge" and self.are_votes)
 
     def applying(self, failed_rounds: Iterable[int | None], steps: Iterable[str | None]) -> dict[str, Any]:
-        """The settings that a result depends on, and how often the judge was asked and decided nothing.
-
-        Args:
-            failed_rounds: The column `judge_failed_rounds` of the items; None for rows without a judge.
-            steps: The column `step` of the items.
+        """The settings that a result depends on, and how often the judge was asked and decided nothing, from its items.
 
         Examples:
             >>> ExtractionSettings(fallback="random", seed=3).applying([], [])

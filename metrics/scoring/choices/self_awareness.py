@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from eyechart.metrics.scoring.choices.accuracy import choice_distribution, random_guess
-from eyechart.metrics.scoring.choices.positions import position_bias
+from eyechart.metrics.scoring.choices.accuracy import random_guess, reply_shares
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings, Replies, extraction_shares, read_choices
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
 from eyechart.metrics.scoring.inputs import check_member, map_groups
@@ -168,8 +167,7 @@ def self_awareness_scores(
     settings = settings or ExtractionSettings()
 
     def part(where: str, rows: Sequence[int]) -> dict[str, Any]:
-        letters, sizes = [replies.references[row] for row in rows], [replies.sizes[row] for row in rows]
-        clusters = replies.together.select(rows)
+        sizes, clusters = [replies.sizes[row] for row in rows], replies.together
         is_refused = [items["forced_step"][row] is not None for row in rows]
         refused = [row for row, flag in zip(rows, is_refused, strict=True) if flag]
         if all(is_refused):
@@ -182,16 +180,14 @@ def self_awareness_scores(
             return sum(settings.is_unreadable(*(column[row] for column in columns)) for row in among)
 
         return {
-            **awareness_shares(is_refused, [items["outcome"][row] for row in rows], clusters),
+            **awareness_shares(is_refused, [items["outcome"][row] for row in rows], clusters.select(rows)),
             "random_guess": random_guess([size - 1 for size in sizes]),
             "n": len(rows),
             "n_refused": len(refused),
             "unmatched": unreadable("", rows),
             "forced_unmatched": unreadable("forced_", refused),
-            "extraction": extraction_shares([items["step"][row] for row in rows]),
             **(steps if refused else {}),
-            "choice_distribution": choice_distribution([items["choice"][row] for row in rows], letters, max(sizes)),
-            **position_bias([items["correct"][row] for row in rows], letters, sizes, clusters),
+            **reply_shares(items, replies, rows, clusters, max(sizes)),
         }
 
     failed_rounds = [*items["judge_failed_rounds"], *items["forced_judge_failed_rounds"]]
