@@ -1,6 +1,7 @@
 """Properties of every configuration of every dataset, on synthetic demo data (exports: `test_export.py`)."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -38,12 +39,14 @@ DOORS = [
     *(("koniq10k", "default"), ("llvisionqa_pairs", "default"), ("lldescribe", "default")),
     *(("mmbench", "cc"), ("aesbench", "interpretation"), ("two_afc", "fine_types")),
 ]
+# Workbooks and MAT files are read in another way when streamed.
+STREAMED = [*DOORS, ("csiq", "default"), ("live_itw", "default")]
 of_every_kind = pytest.mark.parametrize("loaded", DOORS, indirect=True, ids="-".join)
 every_dataset = pytest.mark.parametrize("name", list_datasets())
 Rows = dict[str, list[dict[str, Any]]]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Loaded:
     """A configuration's demo data, loaded by `load_dataset`."""
 
@@ -52,7 +55,11 @@ class Loaded:
     folder: Path
     cache: Path
     parts: datasets.DatasetDict
-    rows: Rows
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The rows of every split, with images as the bytes of their files."""
+        return rows(self.parts)
 
 
 @pytest.fixture(scope="module", params=CONFIGS, ids="-".join)
@@ -60,7 +67,7 @@ def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     name, config = request.param
     folder, cache = mini.release(name), tmp_path_factory.mktemp("cache")
     parts = load_dataset(name, config, data_dir=folder, cache_dir=cache / "first")
-    return Loaded(name, config, folder, cache, parts, rows(parts))
+    return Loaded(name, config, folder, cache, parts)
 
 
 def rows(parts: Any) -> Rows:
@@ -122,6 +129,7 @@ def test_every_image_can_be_decoded(loaded: Loaded) -> None:
         assert images and all(min(image.size) > 0 for image in images)
 
 
+@pytest.mark.parametrize("loaded", STREAMED, indirect=True, ids="-".join)
 def test_streaming_gives_the_same_rows(loaded: Loaded) -> None:
     streamed = load_dataset(loaded.name, loaded.config, data_dir=loaded.folder, streaming=True)
     assert rows(streamed) == loaded.rows
@@ -161,8 +169,10 @@ def test_the_table_names_the_scripts_configurations(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name, dataset in DATASETS.items() if len(dataset.configs) > 1])
 @pytest.mark.usefixtures("registered")
-def test_the_first_configuration_is_the_default_of_every_door(name: str) -> None:
-    folder = str(mini.release(name))
+def test_the_first_configuration_is_the_default_of_every_door(name: str, tmp_path: Path) -> None:
+    # `datasets` looks for some file that it could read.
+    (tmp_path / "train.csv").touch()
+    folder = str(tmp_path)
     config = DATASETS[name].configs[0]
     assert load_builder(name, data_dir=folder).config.name == config
     assert datasets.load_dataset_builder(name, data_dir=folder).config.name == config
@@ -197,11 +207,7 @@ def test_without_data_dir_and_network_the_error_says_what_to_get(name: str, conf
         load_dataset(name, config, cache_dir=tmp_path)
 
 
-# Of quality databases, those that draw more than pictures and scores.
-@pytest.mark.parametrize(
-    "name",
-    [name for name, dataset in DATASETS.items() if dataset.kind != "quality"] + ["agiqa3k", "koniq10k"],
-)
+@pytest.mark.parametrize("name", ["aesbench", "koniq10k", "llvisionqa_pairs", "mmbench", "two_afc"])
 def test_a_mini_release_is_the_same_each_time(name: str, tmp_path: Path) -> None:
     mini.write(name, tmp_path)
     assert contents(tmp_path) == contents(mini.release(name))
