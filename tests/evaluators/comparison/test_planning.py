@@ -18,6 +18,9 @@ from tests.evaluators.comparison.test_compare import choices, descriptions, nois
 from tests.evaluators.comparison.test_ranking import paired
 from tests.evaluators.finished_runs import write
 
+# The scores of most runs are not compared.
+pytestmark = pytest.mark.usefixtures("any_scores")
+
 FIRST, SECOND = "1" * 80 + "0" * 10 + "1" * 10, "1" * 70 + "0" * 20 + "1" * 10
 """90 and 80 of 100 right; ten items tell the runs apart."""
 

@@ -19,6 +19,9 @@ from tests.evaluators.command_line import invoke
 from tests.evaluators.comparison.test_compare import call, choices, noisy
 from tests.evaluators.finished_runs import evaluated, item, write
 
+# The scores of most runs are not compared.
+pytestmark = pytest.mark.usefixtures("any_scores")
+
 RIGHT = {"good": "1" * 90 + "0" * 10, "also": "1" * 88 + "0" * 12, "poor": "1" * 40 + "0" * 60}
 """Right and wrong answers of three models: of the first two, two items differ."""
 

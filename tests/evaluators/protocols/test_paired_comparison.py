@@ -116,13 +116,6 @@ def test_every_aggregator_scores_the_same_answers():
     assert chosen.settings["aggregator"] == "perron"
 
 
-def test_maximum_likelihood_without_an_optimum_is_undefined():
-    result = run(Judge(by_quality), make(RINGS))
-    assert np.isnan(result.variants["mle"]["srcc"]) and np.isfinite(result.variants["perron"]["srcc"])
-    assert all(np.isnan(score) for score in result.variants["mle"]["scores"].values())
-    assert result.variants["mle_ridge=0.01"]["ridge"] == 0.01 and np.isfinite(result.variants["mle_ridge=0.01"]["srcc"])
-
-
 def test_images_are_ranked_within_pools():
     pairs = [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)]
     result = run(Judge(by_quality), make(pairs, pool=["low"] * 3 + ["high"] * 3))
@@ -192,11 +185,6 @@ def test_a_row_that_cannot_be_scored_is_refused_or_left_out(changed, reason):
     result = run(judge, dataset, skip_bad=True)
     assert result.scores["n_pairs"] == 1 and len(result.left_out) == 1
     assert re.search(reason, result.left_out[0].reason)
-
-
-def test_an_image_of_two_qualities_cannot_be_ranked():
-    with pytest.raises(DataError, match=r"first_references\[1\] is 2\.5 for image 'i1', .*an image must have one r"):
-        run(Judge(by_quality), make([(0, 1), (1, 2)], first_quality=[1.0, 2.5]))
 
 
 def answers(pairs):
