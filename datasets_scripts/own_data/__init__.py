@@ -60,9 +60,9 @@ def load_own(
 
     Returns:
         The documented columns of the kind that the data have, then every other column with one text, number or date per
-        row, as text ("" if empty), for groups. Some columns are always present: `id` (by default the row's number, from
-        1); for multiple choice also `question_id` (the id), `rotation` (0) and `hint` (""); for pairs also `first_id`
-        and `second_id` (the file names of the images).
+        row, as text ("" if empty), for groups. Always present: `id` (by default the row's number, from 1); for multiple
+        choice `question_id` (the id), `rotation` (0) and `hint` (""); for pairs `first_id` and `second_id` (the file
+        names of the images).
 
         - Images are bytes, `datasets.Image`s, base64, data URLs, the `index` of another row (as in VLMEvalKit's tables)
           or paths relative to the file.
@@ -70,8 +70,8 @@ def load_own(
           ones may be empty.
         - Answers are letters of options, or texts of options if more rows have texts, or numbers with a base; if all
           are empty, the answers are private. A list of answers means that each of them is accepted ("AC").
-        - Pairs have either `first_quality` and `second_quality`, or a `winner`: see `read_winner`.
-        - Numbers may be written as text.
+        - Pairs have either `first_quality` and `second_quality`, or a `winner`: the better image's id, file or column,
+          or first, second, a, b, left, right; or tie, draw, equal, same; or a number with a base (0.5 more: a tie).
 
     Raises:
         UsageError: Unknown kind, configuration or split, or a malformed `columns`.
@@ -124,14 +124,12 @@ def _split_bases(
     names, bases = {}, {}
     for role, value in given.items():
         if isinstance(value, Mapping):
-            base, column = value.get("base"), value.get("column")
-            is_known = value.keys() == {"column", "base"} and isinstance(column, str) and type(base) is int
-            if role not in NUMBERED or not is_known or base not in (0, 1):
+            if role not in NUMBERED or value.keys() != {"column", "base"} or value["base"] not in (0, 1):
                 raise UsageError(
                     f"columns: {role!r} is {dict(value)}; expected a column, a list of columns or, for "
                     f"{' and '.join(NUMBERED)} as numbers, {{column: NAME, base: 0}} (or base: 1)"
                 )
-            value, bases[role] = str(column), int(base)
+            bases[role], value = int(value["base"]), str(value["column"])
         names[role] = (value,) if isinstance(value, str) else tuple(value)
     return names, bases
 
@@ -147,10 +145,10 @@ def _used_columns(
     """Return the data's columns by documented name, including renamed groups."""
     for role in chosen:
         # A group's name that is similar to a documented column, which is missing, is probably a typo.
-        meant = [name for name in kind.features() if name not in chosen and name not in source.columns]
-        if role not in (*kind.features(), *needed) and get_close_matches(role, meant, cutoff=0.8):
-            raise UsageError(f"columns: {unknown_name('column', role, kind.features())}")
-    known = [name for name in (*kind.features(), *needed) if name in source.columns or name in needed]
+        meant = [name for name in kind.features if name not in chosen and name not in source.columns]
+        if role not in (*kind.features, *needed) and get_close_matches(role, meant, cutoff=0.8):
+            raise UsageError(f"columns: {unknown_name('column', role, kind.features)}")
+    known = [name for name in (*kind.features, *needed) if name in source.columns or name in needed]
     used = {role: (role,) for role in known if role not in chosen} | dict(chosen)
     for role, names in used.items():
         for name in names:
@@ -164,7 +162,7 @@ def _used_columns(
 
 def _groups(used: Mapping[str, tuple[str, ...]], kind: Kind, source: OwnSource) -> dict[str, str]:
     """Return the data's columns by their names as groups."""
-    documented = kind.features()
+    documented = kind.features
     taken = {name for names in used.values() for name in names}
     renamed = {role: names[0] for role, names in used.items() if role not in documented}
     for role, name in renamed.items():

@@ -19,11 +19,7 @@ _EMPTY: tuple[Any, ...] = (None, "", [])
 
 
 def read_options(raw: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
-    """The options of a row: a list, a list written as text, or several columns, the last of which may be empty.
-
-    Raises:
-        ValueError: Not a list of texts, or a column is empty and a later one is not.
-    """
+    """The options of a row: a list, a list written as text, or several columns, the last of which may be empty."""
     if len(columns) == 1:
         value = raw.get(columns[0])
         return clean_options(_list_in_text(value) if isinstance(value, str) else value)
@@ -39,14 +35,7 @@ def read_options(raw: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
 def find_answer_form(
     rows: Iterable[Mapping[str, Any]], column: str, options: Sequence[str], has_base: bool, path: str
 ) -> AnswerForm:
-    """The form of the answers: letters, or option texts if more rows have these; private if all answers are empty.
-
-    Args:
-        rows: All rows that could be read.
-        column: The column of answers.
-        options: The columns of options.
-        has_base: Whether the user says that the answers are numbers.
-        path: The file, for errors.
+    """The form of all answers: letters, or option texts if more rows have these; private if all are empty.
 
     Raises:
         DataError: The answers are numbers without a base, or letters and also texts of other options.
@@ -69,10 +58,8 @@ def find_answer_form(
                 for answer in answers:
                     if answer in shown and by_letter[answer.upper()] != answer:
                         unclear = f"{answer!r} to the options {shown}"
-    if not count:
-        return "private"
-    if has_base:
-        return "numbers"
+    if not count or has_base:
+        return "numbers" if count else "private"
     if unclear and letters == texts:
         raise DataError(f"the answer {unclear} is ambiguous: letter or text? Write all answers as letters", path=path)
     if numbers == count and not texts:
@@ -82,16 +69,9 @@ def find_answer_form(
 
 
 def read_answer(value: Any, options: Sequence[str], form: AnswerForm, base: int) -> str:
-    """The letter of the correct option, the letters of several options if each is accepted, "" if answers are private.
+    """The letter of the correct option, the letters of several if each is accepted, "" if answers are private.
 
-    Args:
-        value: The answer, a list of answers, or such a list written as text.
-        options: The options of the row.
-        form: The form of all answers.
-        base: If they are numbers, that of the first option.
-
-    Raises:
-        ValueError: An answer is not one of the options, or is the text of several.
+    `base` is the number of the first option. Raises ValueError for an answer that is not one of the options.
     """
     if form == "private":
         return ""
@@ -130,16 +110,11 @@ def _list_in_text(text: str) -> Any:
 
 
 def has_winners(given: Mapping[str, Sequence[str]], columns: Collection[str]) -> bool:
-    """Whether pairs have winners and not qualities: by `columns` of the user, or else by the names in the data.
-
-    Raises:
-        UsageError: The user names both.
-    """
+    """Whether pairs have winners and not qualities: by `columns` of the user, or else by the names in the data."""
     named = [name for name in QUALITIES if name in given]
     if WINNER in given and named:
         raise UsageError(f"columns: {WINNER!r} and {named[0]!r} are both given; leave out one")
-    has_qualities = bool(named) or all(name in columns for name in QUALITIES)
-    return WINNER in given or (WINNER in columns and not has_qualities)
+    return WINNER in given or (WINNER in columns and not named and not set(QUALITIES) <= set(columns))
 
 
 def read_winner(value: Any, names: Sequence[Sequence[str]], base: int | None) -> str:
@@ -156,19 +131,17 @@ def read_winner(value: Any, names: Sequence[Sequence[str]], base: int | None) ->
     """
     text = clean_text(str(value))
     if base is not None:
+        winners = []
         expected = f"{base} (the first image), {base + 1} (the second) or {base + 0.5} (a tie), as base is {base}"
         with suppress(ValueError):
             place = float(text) - base
-            if place in (0, 0.5, 1):
-                return {0: "first", 0.5: "tie", 1: "second"}[place]
-        winners = []
+            winners = [places[0] for at, places in zip((0, 1, 0.5), _PLACES, strict=True) if place == at]
     else:
         images = " or ".join(repr(one) for own in names for one in own)
         expected = f"{images}; first or second, a or b, left or right; or tie. Numbers need a base"
-        named = [(*places, *(name.lower() for name in own[1:])) for places, own in zip(_PLACES, names, strict=False)]
-        winners = [places[0] for places, own in zip(named, names, strict=True) if text in own or text.lower() in places]
-        if not winners and text.lower() in _PLACES[2]:
-            return "tie"
+        lower = [(*places, *map(str.lower, own[1:])) for places, own in zip(_PLACES, names, strict=False)]
+        winners = [own[0] for own, exact in zip(lower, names, strict=True) if text in exact or text.lower() in own]
+        winners = winners or [_PLACES[2][0]] * (text.lower() in _PLACES[2])
     if len(winners) != 1:
         problem = "means both images" if winners else "is not allowed"
         raise ValueError(f"{WINNER} {value!r:.80} {problem}; expected {expected}")

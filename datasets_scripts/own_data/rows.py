@@ -1,8 +1,8 @@
 """Conversion of a source's rows to the documented columns."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -36,7 +36,7 @@ NUMBERED = ("answer", WINNER)
 class Kind:
     """The documented columns of one kind of data."""
 
-    features: Callable[[], datasets.Features]
+    features: datasets.Features
     required: tuple[str, ...]
     always: tuple[str, ...]
     """Columns of the result, even if the data do not have them."""
@@ -45,17 +45,17 @@ class Kind:
 KINDS: Mapping[str, Kind] = MappingProxyType(
     {
         "multiple choice": Kind(
-            cache(lambda: multiple_choice_features([])),
+            multiple_choice_features([]),
             ("images", "question", "options", "answer"),
             ("id", "question_id", "rotation", "hint"),
         ),
-        "quality": Kind(cache(quality_features), ("image", "quality"), ("id",)),
+        "quality": Kind(quality_features(), ("image", "quality"), ("id",)),
         "pairs": Kind(
-            cache(lambda: datasets.Features({**pair_features(), WINNER: datasets.Value("string")})),
+            datasets.Features({**pair_features(), WINNER: datasets.Value("string")}),
             ("images", *QUALITIES),
             ("id", *_SIDES, *QUALITIES),
         ),
-        "description": Kind(cache(description_features), ("image", "description"), ("id",)),
+        "description": Kind(description_features(), ("image", "description"), ("id",)),
     }
 )
 
@@ -102,7 +102,7 @@ class OwnData(BenchmarkBuilder):
 
     def _info(self) -> datasets.DatasetInfo:
         kept = {*self.config.used, *self._kind.always}
-        documented = {name: feature for name, feature in self._kind.features().items() if name in kept}
+        documented = {name: feature for name, feature in self._kind.features.items() if name in kept}
         groups = dict.fromkeys(self.config.groups, datasets.Value("string"))
         return datasets.DatasetInfo(features=datasets.Features(documented | groups))
 
@@ -125,7 +125,7 @@ class OwnData(BenchmarkBuilder):
         return (raw for _, raw in self._read(self.config.path) if ROW_ERROR not in raw)
 
     def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any]:
-        used, bases, features = self.config.used, self.config.bases, self._kind.features()
+        used, bases, features = self.config.used, self.config.bases, self._kind.features
         example: dict[str, Any] = {"id": str(raw["_row"])}
         for name in used:
             if name in features and name not in ("options", *NUMBERED):

@@ -7,7 +7,6 @@ from typing import Any
 
 import datasets
 import pyarrow as pa
-import pyarrow.compute as pc
 from huggingface_hub import constants
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError, unknown_name
@@ -39,7 +38,6 @@ class OwnSource:
     group_columns: tuple[str, ...]
     """The columns with at most one text, number or date per row."""
     split: str
-    """Name of the split."""
     folders: tuple[str, ...]
     """The folder that contains the images, and to which their paths are relative."""
     fingerprint: str
@@ -62,10 +60,8 @@ def open_source(path: str, config: str | None, split: str | None, cache_dir: str
         if config is not None:
             raise UsageError(f"config {config!r} has no effect: {path} is a single file; leave config out")
         check_file(path)
-        if suffix in _DELIMITERS:
-            return _open_table(path, split or "test", _DELIMITERS[suffix])
-        if suffix == ".jsonl":
-            return _open_json_lines(path, split or "test")
+        if suffix != ".parquet":
+            return _open_text(path, split or "test", _DELIMITERS.get(suffix))
     elif os.path.isfile(path):
         raise UsageError(f"{path}: unsupported file type; expected {', '.join(FILES)}")
     return _of_dataset(*_load(path, config, split, cache_dir), path)
@@ -83,9 +79,8 @@ def _suffix(path: str) -> str:
 def check_file(path: str) -> None:
     """Refuse a path with a file's suffix that is missing or not a regular file, with a `MissingFileError`."""
     if is_file(path) and not os.path.isfile(path):
-        reason = (
-            "it is a pipe or a device; expected a regular file" if os.path.exists(path) else "the file does not exist"
-        )
+        is_device = os.path.exists(path)
+        reason = "it is a pipe or a device; expected a regular file" if is_device else "the file does not exist"
         raise MissingFileError(reason, path=path)
 
 
@@ -95,35 +90,29 @@ def check_image_folder(folder: str | None) -> None:
         raise MissingFileError("the folder of images does not exist (data: {images: ...} in a task file)", path=folder)
 
 
-def _open_table(path: str, split: str, delimiter: str) -> OwnSource:
-    columns = tuple(first_csv_fields(path, delimiter))
-    check_header(path, columns, ())
-    folders, fingerprint = (os.path.dirname(path),), files_fingerprint([path])
+def _open_text(path: str, split: str, delimiter: str | None) -> OwnSource:
+    """Open a table, or JSON Lines if there is no delimiter."""
 
     def read(images: Collection[str], _: Collection[str]) -> Iterator[Row]:
+        if delimiter is None:
+            return iterate_jsonl_rows(path)
         return iterate_table(path, (), delimiter=delimiter, image_columns=images)
 
-    return OwnSource(columns, columns, split, folders, fingerprint, read)
-
-
-def _open_json_lines(path: str, split: str) -> OwnSource:
-    columns: dict[str, None] = {}
-    nested, broken, number = set[str](), "", 0
-    for number, raw in iterate_jsonl_rows(path):
-        columns |= dict.fromkeys(raw)
-        nested |= {name for name, value in raw.items() if isinstance(value, (dict, list))}
-        if ROW_ERROR in raw and not broken:
-            broken = f"; row {number}: {raw[ROW_ERROR]}"
-    if not number:
-        raise BadAnnotationError("the file is empty; expected JSON Lines, one object per line", path=path)
-    with open(path, encoding="utf-8-sig") as file:
-        if file.read(1) == "[":
-            reason = "the file is a JSON list; expected JSON Lines: one object per line, without commas between them"
-            raise BadAnnotationError(reason, path=path)
-    columns.pop(ROW_ERROR, None)
+    nested, unread = set[str](), ""
+    if delimiter is None:
+        columns: dict[str, None] = {}
+        for number, raw in iterate_jsonl_rows(path):
+            if ROW_ERROR in raw:
+                unread = unread or f"; row {number}: {raw[ROW_ERROR]}"
+            else:
+                columns |= dict.fromkeys(raw)
+                nested |= {name for name, value in raw.items() if isinstance(value, dict | list)}
+    else:
+        header = first_csv_fields(path, delimiter)
+        check_header(path, header, ())
+        columns = dict.fromkeys(header)
     groups = tuple(name for name in columns if name not in nested)
-    folders, fingerprint = (os.path.dirname(path),), files_fingerprint([path])
-    return OwnSource(tuple(columns), groups, split, folders, fingerprint, lambda *_: iterate_jsonl_rows(path), broken)
+    return OwnSource(tuple(columns), groups, split, (os.path.dirname(path),), files_fingerprint([path]), read, unread)
 
 
 def _load(path: str, config: str | None, split: str | None, cache_dir: str | None) -> tuple[datasets.Dataset, str]:
@@ -166,6 +155,8 @@ def _of_dataset(dataset: datasets.Dataset, split: str, path: str) -> OwnSource:
     pa.default_memory_pool().release_unused()
 
     def read(image_columns: Collection[str], further: Collection[str]) -> Iterator[Row]:
+        for name in image_columns:
+            _check_images(name, features[name])
         plain = [name for name in dataset.column_names if name not in image_columns and name in (*groups, *further)]
         labels = [name for name in plain if isinstance(features[name], datasets.ClassLabel)]
         for start in range(0, len(dataset), BATCH):
@@ -175,8 +166,9 @@ def _of_dataset(dataset: datasets.Dataset, split: str, path: str) -> OwnSource:
                 for row in rows:
                     row[name] = None if row[name] is None else features[name].int2str(row[name])
             for name in image_columns:
-                for row, cell in zip(rows, _image_cells(part, name), strict=True):
-                    row[name] = cell
+                values = part.select_columns([name]).with_format("arrow")[:][name]
+                for row, value in zip(rows, values, strict=True):
+                    row[name] = _image_cell(value)
             yield from enumerate(rows, start + 1)
 
     in_cache = os.path.join(constants.HF_HUB_CACHE, f"datasets--{path.replace('/', '--')}")
@@ -190,49 +182,33 @@ def _is_scalar(feature: Any) -> bool:
     return isinstance(feature, datasets.Value) and feature.dtype not in ("binary", "large_binary", "null")
 
 
-@dataclass(frozen=True)
-class _DatasetCell(ImageCell):
-    """The location of an image in a dataset in Arrow format."""
+def _check_images(name: str, feature: Any) -> None:
+    held = feature[0] if isinstance(feature, list) else getattr(feature, "feature", feature)
+    # Without the metadata of `datasets`, a Parquet column of images is one of bytes and paths.
+    encoded = held["bytes"] if isinstance(held, dict) and held.keys() == {"bytes", "path"} else held
+    is_known = getattr(encoded, "dtype", "").removeprefix("large_") in ("binary", "string")
+    if not is_known and not isinstance(held, datasets.Image):
+        reason = f"column {name!r} must contain images (bytes, {{bytes, path}} or paths), found {feature}"
+        raise BadAnnotationError(reason)
 
-    table: datasets.Dataset
-    column: str
-    row: int
-    place: int | None
-    """Index within the row if the column has several images per row."""
+
+@dataclass(frozen=True)
+class _ArrowCell(ImageCell):
+    """An image in a memory-mapped Arrow file."""
+
+    value: pa.Scalar
 
     def load(self) -> bytes:
-        """Read the image."""
-        value = self.table[self.row][self.column][0].as_py()
-        value = value if self.place is None else value[self.place]
-        encoded: bytes = value if isinstance(value, bytes) else value["bytes"]
+        encoded: bytes = self.value.as_py()
         return encoded
 
 
-def _image_cells(dataset: datasets.Dataset, name: str) -> list[Any]:
-    """A column's images as cells that read nothing yet; texts, and images that are only paths, as texts."""
-    feature = dataset.features[name]
-    inner = feature[0] if isinstance(feature, list) else getattr(feature, "feature", None)
-    held = feature if inner is None else inner
-    if isinstance(held, datasets.Value) and held.dtype in ("string", "large_string"):
-        return list(dataset[name])
-    # Without the metadata of `datasets`, a Parquet column of images is one of bytes and paths.
-    has_paths = isinstance(held, datasets.Image) or (isinstance(held, dict) and held.keys() == {"bytes", "path"})
-    encoded = held["bytes"] if isinstance(held, dict) and has_paths else held
-    if not isinstance(held, datasets.Image) and "binary" not in str(getattr(encoded, "dtype", "")):
-        reason = f"column {name!r} must contain images (bytes, {{bytes, path}} or paths), found {feature}"
-        raise BadAnnotationError(reason)
-    table = dataset.select_columns([name]).with_format("arrow")
-    values = table[:][name]
-    images = values if inner is None else pc.list_flatten(values)
-    has_bytes = (pc.struct_field(images, "bytes") if has_paths else images).is_valid()
-    paths = pc.struct_field(images, "path").to_pylist() if has_paths else [None] * len(images)
-    flat = zip(has_bytes.to_pylist(), paths, strict=True)
-
-    def cell(row: int, place: int | None) -> Any:
-        is_embedded, path = next(flat)
-        return _DatasetCell(table, name, row, place) if is_embedded else path
-
-    if inner is None:
-        return [cell(row, None) for row in range(len(values))]
-    counts = pc.list_value_length(values).to_pylist()
-    return [[cell(row, place) for place in range(count or 0)] for row, count in enumerate(counts)]
+def _image_cell(value: pa.Scalar) -> Any:
+    """An image, or a list of images, whose bytes are not yet read; a text, or an image that is only a path, as text."""
+    if isinstance(value, pa.ListScalar):
+        return [_image_cell(item) for item in value.values or ()]
+    if isinstance(value, pa.StructScalar) and value.is_valid:
+        return _image_cell(value["bytes"]) or value["path"].as_py()
+    if value.is_valid and (pa.types.is_binary(value.type) or pa.types.is_large_binary(value.type)):
+        return _ArrowCell(value)
+    return value.as_py()
