@@ -1,9 +1,8 @@
 """What every metric module promises, checked on the examples that its card shows as JSON."""
 
 import ast
-import inspect
 import json
-import re
+import math
 import shutil
 import subprocess
 import sys
@@ -18,7 +17,10 @@ import pytest
 
 import eyechart.metrics
 from eyechart.metrics import cards, space
+from eyechart.metrics.scoring.choices.self_awareness import OUTCOMES
 from eyechart.metrics.scoring.errors import ScoringWarning
+from eyechart.metrics.scoring.quality.scores import QualitySettings, quality_scores
+from tests.metrics import module_cases
 
 pytestmark = pytest.mark.datasets36
 
@@ -100,18 +102,6 @@ for name in {NAMES}:
     assert len(lines) == len(NAMES) and all("eyechart" in line and "pip install -c constr" in line for line in lines)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_examples_of_the_card(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", cards.card(name), re.DOTALL)
-    names: dict[str, Any] = {}
-    for block in blocks:
-        exec(block, names)
-    printed = [
-        line.partition("  # ")[2] for block in blocks for line in block.splitlines() if line.startswith("print(")
-    ]
-    assert printed and capsys.readouterr().out.splitlines() == printed
-
-
 def test_dataset_columns(case: Case) -> None:
     rows = datasets.Dataset.from_dict(case.columns())
     groups = datasets.Dataset.from_dict(case.arguments.get("groups", {}))
@@ -175,32 +165,6 @@ def test_what_two_processes_cannot_gather(case: Case) -> None:
             metric.compute(**case.columns(), **{name: case.arguments[name]})
 
 
-def _first_column(card: str, heading: str) -> list[str]:
-    """What a table of a card names in its first column."""
-    part = card.partition(f"## {heading}\n")[2].partition("\n## ")[0]
-    cells = [line.split("|")[1] for line in part.splitlines() if line.startswith("|")]
-    return [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_cards_describe_the_arguments(name: str) -> None:
-    metric = eyechart.metrics.load(name)
-    parameters = inspect.signature(metric._compute).parameters
-    assert _first_column(cards.card(name), "Inputs") == list(parameters)
-    required = {key for key, value in parameters.items() if value.default is value.empty}
-    assert set(metric._feature_names()) >= required
-    described = metric.inputs_description
-    assert all(re.search(rf"^    (.*, )?{key}(, .*)? \(.+\): ", described, re.MULTILINE) for key in parameters)
-    assert metric.description and metric.citation.startswith("@") and "metric.compute(" in described
-
-
-def test_cards_describe_the_result(case: Case) -> None:
-    outputs = _first_column(cards.card(case.name), "Output values")
-    groups = {f"by_{name}" for name in case.arguments.get("groups", {})}
-    assert set(case.load().compute(**case.arguments)) - groups <= set(outputs)
-    assert not groups or "by_<group>" in outputs
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_module_file(name: str) -> None:
     tree = ast.parse((ROOT / "metrics" / name / f"{name}.py").read_text(encoding="utf-8"))
@@ -212,3 +176,72 @@ def test_module_file(name: str) -> None:
     assert ast.unparse(module.bases[-1]).startswith("evaluate.")
     (compute,) = [node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == "_compute"]
     assert compute.args.kwarg is None and compute.args.vararg is None
+
+
+@pytest.mark.parametrize("name", module_cases.CASES)
+def test_scores_follow_from_the_items(name: str) -> None:
+    module, given, scores_of, settings = module_cases.CASES[name]
+    whole = dict(module_cases.computed(name))
+    items = whole.pop("items")
+    assert _text(whole) == _text(eyechart.metrics.load(module).compute(**given))
+    assert {len(column) for column in items.values()} == {len(given["predictions"])}
+    stored = json.loads(json.dumps(items))
+    assert stored == items and "nan" not in json.dumps(items).lower(), "plain values, and None for nothing"
+    assert _text(scores_of(stored, given, **settings)) == _text(whole)
+
+
+def test_scores_given_as_they_are() -> None:
+    given = module_cases.QUALITY | {"predictions": [math.sin(level) for level in range(24)]}
+    whole = eyechart.metrics.load("softmax_iqa", "scores").compute(**given, return_items=True)
+    items = whole.pop("items")
+    assert items == {"quality_score": given["predictions"], "rank_score": given["predictions"]}
+    settings = QualitySettings(resamples=20, seed=3)
+    assert _text(quality_scores(items, given["references"], given["groups"], settings)) == _text(whole)
+
+
+def test_items_by_hand() -> None:
+    def items(name: str) -> dict[str, list[Any]]:
+        return module_cases.computed(name)["items"]
+
+    assert items("choice_accuracy, judge") == {
+        "choice": ["A", "B", "C", None, None, "B"],
+        "step": ["judge", "judge", "judge", "unparseable", "unparseable", "judge"],
+        "correct": [True, True, True, False, False, True],
+        "judge_failed_rounds": [3, 3, 3, 5, None, 3],
+    }
+    assert items("circular_eval")["circular_correct"] == [True, True, False, False, False, False]
+    assert items("circular_eval, judge")["step"] == ["exact"] * 3 + ["unparseable", "exact", "judge"]
+    refused = items("self_awareness")
+    assert refused["forced_choice"] == [None, "A", "B", None, None, None, None]
+    assert refused["outcome"] == [OUTCOMES[place] for place in (0, 3, 2, 4, 4, 4, 4)]
+    judged = items("self_awareness, judge")
+    assert judged["forced_choice"][:5] == [None, "A", "B", None, "C"]
+    assert judged["outcome"] == [OUTCOMES[place] for place in (0, 3, 2, 2, 2, 4, 4)]
+    described = items("judge_description")
+    assert described["completeness"] == [4 / 3, None, 0.0, None, 4 / 3]
+    assert described["rounds"][1] is None and described["rounds"][0][0] == [1, None, 1, 2, None]
+    assert described["empty_prediction"] == [False, None, True, False, False]
+    assert described["finish_reason"] == ["length", "length", "stop", "refusal", None]
+    assert items("judge_answer")["exact_match"] == [False, None, False, False, True]
+    compared = items("paired_comparison")
+    assert compared["choice"][0] is None and compared["correct"][0] is None and not compared["consistent"][0]
+
+
+def test_a_question_without_all_its_passes_is_dropped_in_every_row() -> None:
+    given = {"predictions": ["x", "y"], "references": ["A", "A"], "choices": [["x", "y"], ["y", "x"]]}
+    found = eyechart.metrics.load("circular_eval").compute(
+        **given, question_ids=["p", "q"], rotations=[0, 0], missing="drop", return_items=True
+    )
+    assert found["items"]["circular_correct"] == [None, None] and found["dropped"] == 2
+
+
+def test_list() -> None:
+    assert {"choice_accuracy", "softmax_iqa"} <= set(eyechart.metrics.list_metrics())
+    assert "scoring" not in eyechart.metrics.list_metrics()
+
+
+def test_unknown_name() -> None:
+    with pytest.raises(
+        ValueError, match=r"'choise_accuracy'; available: choice_accuracy.*Did you mean 'choice_accuracy'"
+    ):
+        eyechart.metrics.load("choise_accuracy")

@@ -78,29 +78,12 @@ def test_every_cell_of_the_papers_tables(images: str, model: str) -> None:
     assert round(found["score_cc"], 3) + round(found["score_rc"], 3) == pytest.approx(printed[8], abs=1e-9)
 
 
-@pytest.mark.parametrize(("images", "model"), PUBLISHED)
-def test_score_cc_is_answer_rate_times_answer_accuracy_in_the_papers_tables(images: str, model: str) -> None:
-    printed, answers = TABLES[f"SCORES_{images}"][model], TABLES[f"ANSWERS_{images}"][model]
-    for kind in range(3):
-        accuracy, rate = answers[2 * kind : 2 * kind + 2]
-        # Both factors are rounded to 0.0005 %, and so is the product.
-        assert rate * accuracy / 100 == pytest.approx(printed[2 * kind], abs=0.0015)
-
-
 def _counted(n: int, n_refused: int, right: int, rightly_refused: int) -> dict[str, Any]:
     """Scores of questions of which so many had these outcomes."""
     answers = ["right answer"] * right + ["wrong answer"] * (n - n_refused - right)
     refusals = ["right refusal"] * rightly_refused + ["wrong refusal"] * (n_refused - rightly_refused)
     refused = [False] * len(answers) + [True] * len(refusals)
     return awareness_shares(refused, [*answers, *refusals], Clusters.of(None, n))
-
-
-def test_llava_next_8b_on_what_questions() -> None:
-    # 628 of 913 right, 10 refused: 0.98905 * 0.69546 = 0.68784.
-    found = _counted(n=913, n_refused=10, right=628, rightly_refused=10)
-    assert f"{found['answer_rate']:.5f} * {found['answer_accuracy']:.5f}" == "0.98905 * 0.69546"
-    assert found["answer_rate"] * found["answer_accuracy"] == pytest.approx(0.68784, abs=5e-6)
-    assert f"{found['score_cc']:.3f} + {found['score_rc']:.3f}" == "68.784 + 1.095"
 
 
 def test_tables_are_complete() -> None:
@@ -163,13 +146,6 @@ def test_letters_of_the_forced_pass_are_those_of_the_shorter_list(place: int, re
 def test_forced_replies_to_questions_that_are_not_refused_are_not_read() -> None:
     first = ["C", "A", VAGUE]
     assert _scores(_items(first, ["A", "C", "D"])) == _scores(_items(first, [None] * 3))
-
-
-def test_never_refusing_is_plain_accuracy() -> None:
-    found = _scores(_items(["C", "A", "B", VAGUE], [None] * 4))
-    assert found["score_sa"] == found["score_cc"] == 25.0 and found["score_rc"] == 0.0
-    assert found["answer_rate"] == 1.0 and found["answer_accuracy"] == 0.25
-    assert found["n_refused"] == 0 and "forced_extraction" not in found
 
 
 def test_refusing_everything() -> None:
