@@ -25,11 +25,11 @@ def unpack(archive: str, into: str) -> str:
 
     Args:
         archive: Path of a tar, tar.gz or zip file, recognized by its first bytes.
-        into: Parent of the unpacked folder, whose name contains the archive's name and fingerprint: a different file of
-            the same name is unpacked again.
+        into: Parent of the unpacked folder.
 
     Returns:
-        The unpacked folder, which appears complete or not at all.
+        The unpacked folder, which appears complete or not at all. Its name contains the archive's name and fingerprint:
+        a different file of the same name is unpacked again.
 
     Raises:
         MissingFileError: The archive is missing.
@@ -81,12 +81,8 @@ def image_folders(data_dir: str, names: Sequence[str], archives: Sequence[str], 
     Args:
         data_dir: Folder of the release.
         names: Folders inside it, or inside an archive; "" is the folder itself.
-        archives: Names of the release's image archives. Those in `data_dir` are unpacked, unless one of the folders
-            already contains an image.
-        into: As for `unpack`.
-
-    Raises:
-        BadArchiveError: As for `unpack`.
+        archives: Names of image archives in `data_dir`, unpacked unless one of the folders already contains an image.
+        into: As for `unpack`, which raises the same errors.
     """
     folders = [os.path.join(data_dir, name) if name else data_dir for name in names]
     if not any(os.path.isdir(folder) and any(map(is_image, os.listdir(folder))) for folder in folders):

@@ -25,19 +25,15 @@ PINNED: Mapping[str, str] = {
 
 
 def check_sha256(path: str, url: str) -> None:
-    """Compare a download with its SHA-256 checksum, if one is known.
-
-    The Hub publishes the checksum of every large file, and its client names the copy after it. A damaged download is
-    deleted, so that the next attempt downloads it again.
+    """Compare a download with its SHA-256 checksum, if one is known; delete it if they differ.
 
     Raises:
-        MissingFileError: The checksums differ.
+        MissingFileError: They differ.
     """
     stored = os.path.realpath(path)
-    name = os.path.basename(stored)
-    # Copies from other servers are named after their address.
-    named_after = name if os.path.islink(path) and len(name) == 64 else None
-    expected = PINNED.get(url.rpartition("/")[2], named_after)
+    # The Hub's client names its copy of a large file after the checksum.
+    name = os.path.basename(stored) if os.path.islink(path) else ""
+    expected = PINNED.get(url.rpartition("/")[2], name if len(name) == 64 else None)
     if expected is None:
         return
     with open(stored, "rb") as file:

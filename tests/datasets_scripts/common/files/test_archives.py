@@ -2,6 +2,7 @@ import io
 import os
 import tarfile
 import zipfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -115,10 +116,10 @@ def test_another_process_may_be_faster(tmp_path: Path, monkeypatch: pytest.Monke
     archive, out = write_zip(tmp_path / "a.zip", FILES), tmp_path / "out"
     unpack_zip = archives._unpack_zip
 
-    def slow(path: str, folder: Path, max_bytes: int) -> None:
+    def slow(path: str, folder: Path, check: Callable[[str, int], None]) -> None:
         monkeypatch.setattr(archives, "_unpack_zip", unpack_zip)
         unpack(path, str(out))
-        unpack_zip(path, folder, max_bytes)
+        unpack_zip(path, folder, check)
 
     monkeypatch.setattr(archives, "_unpack_zip", slow)
     folder = unpack(str(archive), str(out))
