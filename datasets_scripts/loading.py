@@ -46,8 +46,8 @@ def load_dataset(
     Args:
         name: A dataset, see `list_datasets`.
         config: A configuration of the dataset; its first one by default.
-        split: A split such as "dev", a slice such as "test[:10]" (not when streaming), or a sum such as "dev+test"; all
-            splits by default.
+        split: A split such as "dev", a slice such as "test[:10]" or a sum such as "dev+test" (neither when streaming);
+            all splits by default.
         data_dir: Folder of the unpacked release (or of synthetic demo data, see `mini.release`). Without it, the
             official files are downloaded if possible; otherwise the error says how to get them.
         data_files: Annotation files to use instead of those found in `data_dir`, optionally by split.
@@ -81,7 +81,9 @@ def load_dataset(
     )
     if streaming:
         parts = builder.as_streaming_dataset()
-        return parts if split is None else _join_streams(parts, split, wanted)
+        if split is not None and split not in parts:
+            raise UsageError(f"split {split!r} is a slice or a sum; when streaming, name one split")
+        return parts if split is None else parts[split]
     builder.download_and_prepare(num_proc=num_proc)
     try:
         return builder.as_dataset(split=split)
@@ -114,7 +116,15 @@ def load_builder(
         if option not in own:
             raise unknown_name(f"{name} option", option, own)
     folder = None if data_dir is None else fspath(data_dir)
-    _make_cache_folder(cache_dir)
+    from datasets import config as library
+
+    # As `datasets` does later, but with an error that names the folder.
+    cache = os.path.expanduser(fspath(cache_dir or library.HF_DATASETS_CACHE))
+    try:
+        os.makedirs(cache, exist_ok=True)
+    except OSError as error:
+        reason = f"the cache folder {cache} cannot be used: {error.strerror}; set cache_dir to another folder"
+        raise UsageError(reason) from error
     try:
         return _builder_class(dataset)(
             config_name=config or dataset.configs[0],
@@ -187,18 +197,6 @@ def register() -> None:
     register_scripts({name: (dataset.module, _script_hash(dataset)) for name, dataset in DATASETS.items()})
 
 
-def _make_cache_folder(cache_dir: str | PathLike[str] | None) -> None:
-    """As `datasets` does later, but with an error that names the folder."""
-    from datasets import config
-
-    folder = os.path.expanduser(fspath(cache_dir or config.HF_DATASETS_CACHE))
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        reason = f"the cache folder {folder} cannot be used: {error.strerror}; set cache_dir to another folder"
-        raise UsageError(reason) from error
-
-
 def _builder_class(dataset: DatasetEntry) -> type["BenchmarkBuilder"]:
     module = importlib.import_module(dataset.module)
     from eyechart.datasets_scripts.common.builder import BenchmarkBuilder
@@ -228,12 +226,3 @@ def _split_names(split: str | None, known: Sequence[str]) -> list[str]:
         if name not in known:
             raise unknown_name("split", name, known)
     return names
-
-
-def _join_streams(parts: "datasets.IterableDatasetDict", split: str, names: list[str]) -> "datasets.IterableDataset":
-    if "[" in split:
-        raise UsageError(f"split {split!r} is a slice; name the complete split when streaming, and use take()")
-    from datasets import concatenate_datasets
-
-    streams = [parts[name] for name in names or parts]
-    return streams[0] if len(streams) == 1 else concatenate_datasets(streams)

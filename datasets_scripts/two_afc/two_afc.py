@@ -14,11 +14,10 @@ contains the label files and the images under their `img_path`: in `kadid10k/ima
 `CSIQ/dst_imgs/`, `LIVEC/`, `spaq/TestImage_512/`, `kadis700k/` and `SQAD/`; these may be links. The only split, `test`,
 has all pairs.
 
-In the quality columns higher is better (CSIQ is converted as in dataset `csiq`). The label file's score for MM21 is the
-bitrate. If LICQA's own lists are in `MM21/`, as dataset `mm21` reads them, or in `data_dir` itself, MM21's qualities
-are the opinion scores of these lists; without them they are the bitrates, as in the published numbers, and every result
-says so. `first_released_score` and `second_released_score` are the scores of the label file. If an image is left out,
-its pairs are left out too, and all other pairs stay the same.
+In the quality columns higher is better (CSIQ: 1 - DMOS). The label file's score for MM21 is the bitrate. If LICQA's own
+lists are in `MM21/` or in `data_dir` itself, MM21's qualities are the opinion scores of these lists; without them they
+are the bitrates, as in the published numbers, and every result says so. `first_released_score` and
+`second_released_score` are the scores of the label file. If an image is left out, all other pairs stay the same.
 """
 
 import os
@@ -197,8 +196,7 @@ class TwoAfc(BenchmarkBuilder):
         if self._release is None:
             return [self._downloaded(dl_manager)]
         name = LABEL_FILES[self.config.name]
-        file = first_file(self._release, (name,))
-        if file is None:
+        if (file := first_file(self._release, (name,))) is None:
             raise MissingFileError(f"missing label file {name}\n{_HOW_TO_GET}", path=self._release)
         return [Annotation("test", (file,), (self._release,))]
 
@@ -207,8 +205,7 @@ class TwoAfc(BenchmarkBuilder):
         if self.config.images == "skip":
             return Annotation("test", (self._fetch(dl_manager, _LABELS + name, _HOW_TO_GET),), ())
         if self.by_hand():
-            reason = f"dataset {self.name!r} needs data_dir: it cannot be downloaded automatically\n{_HOW_TO_GET}"
-            raise MissingFileError(reason)
+            raise MissingFileError(f"dataset {self.name!r} needs data_dir: it cannot be downloaded\n{_HOW_TO_GET}")
         if dl_manager.is_streaming:
             raise UsageError(f"streaming needs data_dir: the images are in an archive\n{_HOW_TO_GET}")
         archive = self._fetch(dl_manager, _ARCHIVE, _HOW_TO_GET)

@@ -74,7 +74,7 @@ def test_data_files_of_another_kind_are_not_passed_over(kadis: Folder, tmp_path:
         ({"images": "skipp"}, "'skipp' of images; did you mean 'skip'"),
         ({"options": {"rounds": 3}}, "unknown kadis700k option 'rounds'; available: none"),
         ({"split": "test[x]"}, r"split 'test\[x\]' cannot be loaded"),
-        ({"split": "test[:1]", "streaming": True}, "is a slice"),
+        ({"split": "test[:1]", "streaming": True}, "is a slice or a sum"),
     ],
 )
 def test_unknown_names_are_refused(kadis: Folder, arguments: dict[str, Any], message: str) -> None:
@@ -100,8 +100,6 @@ def test_split_expressions(llvisionqa: Folder) -> None:
     folder = llvisionqa()
     assert len(load_dataset("llvisionqa", data_dir=folder, split="dev[:2]+test")) == 5
     assert len(load_dataset("llvisionqa", data_dir=folder, split="all")) == 6
-    assert len(list(load_dataset("llvisionqa", data_dir=folder, split="dev+test", streaming=True))) == 6
-    assert len(list(load_dataset("llvisionqa", data_dir=folder, split="all", streaming=True))) == 6
 
 
 def test_a_split_is_loaded_whatever_others_lack(llvisionqa: Folder, qa_row: Row) -> None:

@@ -17,16 +17,7 @@ _PLAIN = {
 
 
 def read_yaml(text: str) -> Any:
-    r"""The value of a YAML document.
-
-    Raises:
-        ValueError: It is malformed, too deep or too large; the message is one line with the place.
-
-    Examples:
-        >>> read_yaml("a: 1\nb: !!timestamp x")
-        Traceback (most recent call last):
-        ValueError: line 2, column 4: 'x' is not a valid timestamp
-    """
+    """The value of a YAML document; `ValueError` with the place, on one line, if it is malformed or too large."""
     loader = mark = None
     try:
         loader = _Loader(text)

@@ -25,7 +25,6 @@ from eyechart.datasets_scripts.common.pairs.columns import MIXED, MIXED_POOL
 SEAT = "seat"
 """Field of an image of a label file: its pool, its position in the pool, and the pool's size."""
 _LEVELS = 5
-_RELEASED_SEED = 1234
 _SCALES = {"agiqa3k": (0, 5), "cgiqa6k": (0, 5), "csiq": (0, 1), "kadid10k": (1, 5), "koniq10k": (1, 5)}
 """Lowest and highest quality of the databases whose scale is not 0 to 100."""
 
@@ -159,7 +158,7 @@ def draw_rounds(n_images: int, rounds: int, pairing: str, rng: np.random.Generat
     """
     found = []
     for number in range(rounds):
-        source = rng if pairing == "random" else np.random.RandomState(_RELEASED_SEED + number)
+        source = rng if pairing == "random" else np.random.RandomState(1234 + number)
         order = source.permutation(n_images).tolist()
         found.append(list(zip(order[::2], order[1::2], strict=False)))
     return found
