@@ -19,7 +19,7 @@ from eyechart.evaluators.results.finished_runs import Run, TaskKey, extent, is_m
 from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.evaluators.tasks import match_tasks
 from eyechart.metrics.score_spec import ScoreSpec
-from eyechart.metrics.scoring.statistics.significance import holm
+from eyechart.metrics.scoring.statistics.paired import holm
 
 
 @dataclass(frozen=True)

@@ -19,22 +19,21 @@ from eyechart.metrics.scoring.inputs import FloatArray
 from eyechart.metrics.scoring.judging.replies import bootstrap_scores, summed_score
 from eyechart.metrics.scoring.pairs.scores import resampled_mean
 from eyechart.metrics.scoring.quality.correlation import plcc, srcc
-from eyechart.metrics.scoring.statistics.bootstrap import (
-    RESAMPLES,
-    bootstrap_plcc_columns,
-    bootstrap_srcc_columns,
-    part_generator,
-)
+from eyechart.metrics.scoring.statistics.bootstrap import RESAMPLES, bootstrap_correlations, part_generator
 from eyechart.metrics.scoring.statistics.dyadic import dyadic_mean_difference
 from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS
-from eyechart.metrics.scoring.statistics.paired_shares import paired_share_interval
+from eyechart.metrics.scoring.statistics.paired import (
+    SIGNIFICANCE,
+    PairedTest,
+    clustered_mean_difference,
+    mcnemar,
+    paired_bootstrap,
+)
 from eyechart.metrics.scoring.statistics.pearson import plcc_difference
-from eyechart.metrics.scoring.statistics.ranking import SIGNIFICANCE
-from eyechart.metrics.scoring.statistics.shares import Clusters, clustered_mean_difference
-from eyechart.metrics.scoring.statistics.significance import PairedTest, mcnemar, paired_bootstrap
+from eyechart.metrics.scoring.statistics.shares import Clusters
 
 FEW_TO_RESAMPLE = f"no test, as there are fewer than {FEW_UNITS} units to resample"
-_CORRELATIONS = {"spearman": (srcc, bootstrap_srcc_columns), "pearson": (plcc, bootstrap_plcc_columns)}
+_CORRELATIONS = {"spearman": srcc, "pearson": plcc}
 
 
 @dataclass(frozen=True)
@@ -169,12 +168,11 @@ def share_test(
     first, second = (np.array(run.values_of(score, items), dtype=bool) for run in runs)
     independent = mcnemar(first, second)
     if images := runs[0].images_of(items):
-        test, kind = dyadic_mean_difference(first, second, *zip(*images, strict=True)), "student-dyadic"
+        test, kind = dyadic_mean_difference(first, second, *zip(*images, strict=True)), "student"
     elif clusters.n_clusters < len(items):
-        test, kind = clustered_mean_difference(first, second, clusters), "student-clustered"
+        test, kind = clustered_mean_difference(first, second, clusters), "student"
     else:
-        interval = paired_share_interval(first, second, clusters)
-        return replace(independent, interval=(interval.low, interval.high)), interval.kind
+        return independent, "paired" if clusters.are_known else "paired-unread"
     # With few images, p can by chance be smaller than for independent items; that is not allowed.
     return replace(test, p_value=max(test.p_value, independent.p_value)), kind
 
@@ -213,10 +211,10 @@ def resampled(
 
 
 def _of_correlation(score: ScoreSpec, run: ItemScores, items: Sequence[ItemId], seed: int, name: str) -> Resampled:
-    correlation, replicates = _CORRELATIONS[score.correlation]
     values, human = run.values_of(score, items), [run.human[item] for item in items]
-    of_resamples = replicates([values], human, part_generator(seed, name))[0]
-    return Resampled(correlation(values, human), of_resamples, len(items))
+    of_srcc, of_plcc = bootstrap_correlations(values, human, part_generator(seed, name))
+    replicates = of_srcc if score.correlation == "spearman" else of_plcc
+    return Resampled(_CORRELATIONS[score.correlation](values, human), replicates, len(items))
 
 
 def _of_ranking(score: ScoreSpec, run: ItemScores, items: Sequence[ItemId], seed: int, name: str) -> Resampled:

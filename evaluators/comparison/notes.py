@@ -75,7 +75,7 @@ def _method_notes(differences: Sequence[Difference]) -> Iterator[Note]:
     for code, shown in (("test", tests), ("difference_interval", intervals)):
         for kind in dict.fromkeys(kind for kind, _, _ in shown):
             yield note(code, kind=kind, scores=grouped((title, score) for of, title, score in shown if of == kind))
-    if any(test.has_test and test.interval_kind.startswith("student") for test in differences):
+    if any(test.has_test and test.interval_kind == "student" for test in differences):
         yield note("student_interval")
     if intervals:
         yield note("overlap")

@@ -16,7 +16,7 @@ from eyechart.evaluators.evaluation.options import Goal
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, read_runs
 from eyechart.metrics.scores import ScoreSpec, Unit
 from eyechart.metrics.scoring.errors import ScoringError
-from eyechart.metrics.scoring.statistics.dyadic import dyadic_variance, images_for_test
+from eyechart.metrics.scoring.statistics.dyadic import PairedImages
 from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS
 from eyechart.metrics.scoring.statistics.power import PairedDesign
 from eyechart.metrics.scoring.statistics.shares import clustered_variance
@@ -134,9 +134,10 @@ def _share_design(score: ScoreSpec, runs: Sequence[ItemScores], ids: Sequence[st
     variance, clusters = float(np.var(values)), shared_clusters(runs, ids)
     independent = PairedDesign(n, n, variance, _discordant(correct, difference))
     if images := runs[0].images_of(ids):
-        pairs = images_for_test(*zip(*images, strict=True))
+        pairs = PairedImages.of(*zip(*images, strict=True))
+        pairs.check_for_test()
         units, most_alike = pairs.effective, 2 * n / pairs.effective
-        variance_of_mean = dyadic_variance(values, pairs.first, pairs.second)
+        variance_of_mean = pairs.variance(values)
     elif clusters.n_clusters < n:
         clusters.check_for_test()
         variance_of_mean, freedom = clustered_variance(values, clusters.numbers)

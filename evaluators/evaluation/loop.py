@@ -27,7 +27,6 @@ from eyechart.evaluators.tasks.task import Task, judge_needed, published_setting
 from eyechart.metrics.reply_counts import judge_counts
 from eyechart.metrics.scoring.errors import ScoringError
 from eyechart.metrics.scoring.judging.replies import judge_name
-from eyechart.metrics.scoring.statistics.sampling import systematic_rows
 
 
 def evaluate_rows(
@@ -82,6 +81,24 @@ def protocol_for(task: Task, options: RunOptions, loaded: LoadedData, *, is_bill
     protocol = replace(options.protocol(task), skip_bad=loaded.request.skip_bad)
     bound: Protocol = protocol.for_data(task.name, loaded.name, loaded.split, is_billed=is_billed)
     return bound
+
+
+def systematic_rows(strata: Sequence[tuple[str, ...]], n: int, rng: np.random.Generator) -> list[int]:
+    """Indices of n rows with equal chances, spread over the strata (Madow, Annals of Mathematical Statistics, 1949).
+
+    Examples:
+        >>> rows = systematic_rows([("what",)] * 60 + [("how",)] * 30, 9, np.random.default_rng(0))
+        >>> len(rows), sum(row < 60 for row in rows)
+        (9, 6)
+    """
+    shuffled = rng.permutation(len(strata)).tolist()
+    # The order of the strata is random too; otherwise the same neighbours would always share a step.
+    different = sorted(set(strata))
+    order = dict(zip(different, rng.permutation(len(different)).tolist(), strict=True))
+    ordered = sorted(shuffled, key=lambda row: order[strata[row]])
+    step = len(strata) / n
+    start = rng.random() * step
+    return sorted(ordered[min(int(start + index * step), len(strata) - 1)] for index in range(n))
 
 
 def draw_sample(dataset: Dataset, groups: Sequence[str], n: int | None, seed: int) -> tuple[Dataset, dict[str, Any]]:

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from eyechart.metrics.scoring.statistics.intervals import KINDS
+from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS, KINDS
 
 _Values = Mapping[str, Any]
 
@@ -69,10 +69,13 @@ TESTS: Mapping[str, str] = {
 }
 """The tests of a difference of two runs."""
 _DIFFERENCE_INTERVALS: Mapping[str, str] = {
-    **{kind: KINDS[kind] for kind in ("paired", "paired-unread", "bootstrap", "none")},
-    "student-clustered": "Student's t interval of a difference of means, from a cluster-robust variance",
-    "student-dyadic": "Student's t interval of a difference of means, from a variance robust to shared images",
+    "paired": "Bonett and Price's interval for a difference of two proportions of the same independent items",
+    "paired-unread": "Bonett and Price's interval; images were not read, so questions that share an image count as "
+    "independent",
+    "student": "Student's t interval of a difference of means, from a variance robust to shared images or clusters",
+    "bootstrap": KINDS["bootstrap"],
     "swaps": "from the 5 % bound of the permutation test",
+    "none": f"no interval, as there are fewer than {FEW_UNITS} units or the score is undefined",
     "constant": "no interval, as the difference is the same in all resamples, clusters or pairs, so its uncertainty "
     "cannot be estimated",
 }

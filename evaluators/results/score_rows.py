@@ -154,6 +154,6 @@ def _units(spec: ScoreSpec, scores: Scores) -> str:
     if spec.no_interval:
         return ""
     kind, units = _about(spec, scores)["kind"], _about(spec, scores)["units"]
-    is_of_items = kind.startswith(("wilson", "paired")) or kind.endswith("-unread")
-    of = "image" if "dyadic" in kind else "cluster" if "cluster" in kind else "item" if is_of_items else "unit"
+    shared = "image" if spec.images else "cluster"
+    of = shared if kind == "wilson-clustered" else "item" if kind.startswith("wilson") else "unit"
     return f" ({units:,} {of}{'' if units == 1 else 's'})"

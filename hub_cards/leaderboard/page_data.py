@@ -23,7 +23,7 @@ from eyechart.hub_cards.leaderboard.paired import p_values
 from eyechart.hub_cards.recomputing import judge_of
 from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scoring.inputs import FloatArray
-from eyechart.metrics.scoring.statistics.ranking import places
+from eyechart.metrics.scoring.statistics.paired import places
 
 BOARD_FOLDER = "results/boards"
 _TAGS = ("stated", "precomputed", "mostly_unparsed", "provider_decoding")

@@ -16,7 +16,7 @@ from eyechart.hub_cards.leaderboard.entries import BoardRow
 from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scoring.errors import ScoringError
 from eyechart.metrics.scoring.inputs import FloatArray
-from eyechart.metrics.scoring.statistics.ranking import adjusted_pairs
+from eyechart.metrics.scoring.statistics.paired import adjusted_pairs
 
 Parts = dict[str, ItemScores]
 """A model's items on each dataset, by the name that seeds the bootstrap as in `compare`."""

@@ -5,8 +5,7 @@ from typing import Any
 
 from eyechart.metrics.scoring.inputs import check_lengths, check_numbers, map_groups
 from eyechart.metrics.scoring.statistics.intervals import listed_intervals
-from eyechart.metrics.scoring.statistics.means import bounded_mean_interval
-from eyechart.metrics.scoring.statistics.shares import Clusters, share_interval
+from eyechart.metrics.scoring.statistics.shares import Clusters, bounded_mean_interval, share_interval
 
 
 def own_scores(

@@ -11,9 +11,13 @@ from eyechart.metrics.scoring.pair_ranking import map_scores
 from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_correlations
 from eyechart.metrics.scoring.statistics.dyadic import dyadic_share_interval
 from eyechart.metrics.scoring.statistics.intervals import Interval, percentile_interval
-from eyechart.metrics.scoring.statistics.means import bounded_mean_interval
 from eyechart.metrics.scoring.statistics.pearson import plcc_difference, plcc_interval
-from eyechart.metrics.scoring.statistics.shares import Clusters, balanced_interval, share_interval
+from eyechart.metrics.scoring.statistics.shares import (
+    Clusters,
+    balanced_interval,
+    bounded_mean_interval,
+    share_interval,
+)
 
 ERROR = 0.8
 """Standard deviation of a model's errors; that of quality is 1."""

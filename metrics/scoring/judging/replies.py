@@ -27,8 +27,7 @@ from eyechart.metrics.scoring.judging.prompts import Messages, render
 from eyechart.metrics.scoring.reasoning import split_reasoning
 from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_ratios
 from eyechart.metrics.scoring.statistics.intervals import Interval
-from eyechart.metrics.scoring.statistics.means import bounded_mean_interval
-from eyechart.metrics.scoring.statistics.shares import Clusters
+from eyechart.metrics.scoring.statistics.shares import Clusters, bounded_mean_interval
 
 Judge = Callable[[Messages, int], Sequence[str | None]]
 """`judge(messages, n)`, which returns n replies, None for a lost reply.
@@ -266,7 +265,7 @@ def bootstrap_scores(
 def score_interval(means: FloatArray, limits: tuple[float, float], clusters: Clusters) -> Interval:
     """Interval of the sum of the mean scores for k questions to the judge; the limits are those of one question.
 
-    It is of kind "constant-part" if all items have the same score for one of several questions.
+    It is of kind "none" if all items have the same score for one of several questions.
     """
     known = ~np.isnan(means)
     rows = known.any(axis=0)
@@ -282,7 +281,7 @@ def score_interval(means: FloatArray, limits: tuple[float, float], clusters: Clu
     is_constant = np.nanmax(means, axis=1) == np.nanmin(means, axis=1)
     if len(means) > 1 and not math.isnan(found.low) and is_constant.any():
         # The constant question would count as certain.
-        return Interval(math.nan, math.nan, "constant-part", found.units)
+        return Interval.undefined(found.units)
     return found
 
 

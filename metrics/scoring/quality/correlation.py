@@ -23,8 +23,6 @@ FitName = Literal["logistic4", "logistic5"]
 _PARAMETERS = {"logistic4": 4, "logistic5": 5}
 # A fitted curve with a range below this share of the references' spread is constant up to rounding.
 _FLAT = 1e-12
-# A sum of terms of both signs below this share of the sum of their sizes counts as 0.
-_TIE = 1e-9
 
 
 def plcc(predictions: ArrayLike, references: ArrayLike) -> float:
@@ -133,13 +131,9 @@ def fit_logistic(predictions: ArrayLike, references: ArrayLike, fit: FitName = "
         raise UndefinedScoreError(f"{fit} needs at least {_PARAMETERS[fit] + 1} points; there are {len(x)}")
     u, mx, sx = _standardised(x)
     v, my, sy = _standardised(y)
-    is_turned = _leans_left(u, v)
-    turned = -u if is_turned else u
-    found = fit_sigmoid(turned, v, line=False)
+    found = fit_sigmoid(u, v, line=False)
     if fit == "logistic5":
-        found = fit_sigmoid(turned, v, line=True, starts=[found.curve])
-    if is_turned:
-        found = found.mirrored()
+        found = fit_sigmoid(u, v, line=True, starts=[found.curve])
     if np.ptp(found.fitted) < _FLAT:
         raise UndefinedScoreError(f"the best {fit} is constant; a correlation with a constant is undefined")
     mapped = found.fitted * sy + my
@@ -166,23 +160,14 @@ def _standardised(values: FloatArray) -> tuple[FloatArray, float, float]:
     return deviations / spread, float(mean), float(spread)
 
 
-def _leans_left(u: FloatArray, v: FloatArray) -> bool:
-    """Whether to mirror the points for the search, which is not symmetric, so that mirrored points get the same fit."""
-    for terms in (u**3, u * v**2, u**3 * v**2):
-        # A smaller sum is 0 up to rounding, also for the mirrored points.
-        if abs(terms.sum()) > _TIE * np.abs(terms).sum():
-            return bool(terms.sum() < 0)
-    return False
-
-
 def _parameters(fit: FitName, found: SigmoidFit, mx: float, sx: float, my: float, sy: float) -> tuple[float, ...]:
     """Parameters b1, b2, ... for the original data, from the fit of the standardised data."""
     centre = found.curve.centre * sx + mx
     if fit == "logistic4":
-        return ((found.level + found.height) * sy + my, found.level * sy + my, centre, sx / found.curve.slope)
+        return ((found.level + found.height) * sy + my, found.level * sy + my, centre, sx * found.curve.width)
     line = found.line * sy / sx
     level = (found.level + found.height / 2) * sy + my - line * mx
-    return (found.height * sy, found.curve.slope / sx, centre, line, level)
+    return (found.height * sy, 1 / (found.curve.width * sx), centre, line, level)
 
 
 def _pair(predictions: ArrayLike, references: ArrayLike) -> tuple[FloatArray, FloatArray]:

@@ -1,41 +1,42 @@
-"""Bootstrap replicates of means, ratios and correlations over items.
+"""Bootstrap replicates of ratios and correlations over items, drawn one after the other and computed in threads.
 
-The source of randomness is a NumPy Generator that the caller seeds and passes in.
+The source of randomness is a NumPy Generator that the caller seeds and passes in. The draws depend neither on the
+number of threads nor on the size of the blocks, so scores of the same items, computed with equal generators, are on the
+same resamples, and their replicates can be subtracted.
 """
 
+import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_numbers, scaled
-from eyechart.metrics.scoring.statistics.resampling import resampled_counts, score_resamples
-
-IntArray = NDArray[np.int32]
 
 RESAMPLES = 1000
+# Number of counts in a block of resamples, small enough for the processor's cache, and minimum number of resamples.
+_BLOCK = 1 << 15
+_FEWEST_ROWS = 4
+# NumPy lets other threads run only during long operations; with fewer items, threads would wait for each other.
+_THREADED_ITEMS = 1 << 14
+# Drawing takes a third of the time and runs in one thread at a time, so more threads would be idle.
+_MOST_THREADS = 4
 # Products with about this many counts are too small for BLAS to start threads, which would wait longer than compute.
 _PRODUCT = 1 << 15
 
 
 def check_seed(seed: object, argument: str = "seed") -> None:
-    """Check that a seed is valid for NumPy.
-
-    Raises:
-        InputError: It is not a whole number of at least 0.
-    """
+    """Raise `InputError` unless a seed is a whole number of at least 0."""
     if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
         raise InputError(f"{argument} is {seed!r}; it must be a whole number of at least 0")
 
 
 def part_generator(seed: int, part: str) -> np.random.Generator:
-    """The random generator of one part of the data, so that its interval does not depend on the other parts.
-
-    Args:
-        seed: The common seed, at least 0.
-        part: The part's name, such as "overall" or "concern=blur".
+    """The random generator of one part of the data, such as "concern=blur", so that no interval depends on the others.
 
     Raises:
         InputError: `seed` is not a whole number of at least 0.
@@ -44,10 +45,49 @@ def part_generator(seed: int, part: str) -> np.random.Generator:
     return np.random.default_rng([seed, zlib.crc32(part.encode())])
 
 
-def bootstrap_ratios(
-    numerators: ArrayLike, denominators: ArrayLike, rng: np.random.Generator, resamples: int = RESAMPLES
+def bootstrap(
+    score: Callable[[FloatArray], FloatArray], scores: int, n: int, rng: np.random.Generator, resamples: int
 ) -> FloatArray:
-    """Bootstrap replicates of ratios of sums over items, all on the same resamples.
+    """Scores of every resample of n items, computed in threads if there are many items.
+
+    Args:
+        score: A function of how often each item is drawn, shape (rows, n), that returns the scores of each row, shape
+            (scores, rows). It runs in several threads at the same time.
+        scores: Number of scores of each resample.
+        n: Number of items.
+        rng: Random generator.
+        resamples: Number of resamples.
+
+    Returns:
+        Shape (scores, resamples), the same for any number of threads.
+    """
+    rows = max(_FEWEST_ROWS, _BLOCK // max(n, 1))
+    starts, drawing = iter(range(0, resamples, rows)), Lock()
+    found = np.empty((scores, resamples))
+
+    def work() -> None:
+        block = np.empty((min(rows, resamples), n))
+        while True:
+            with drawing:
+                first = next(starts, None)
+                if first is None:
+                    return
+                counts = block[: resamples - first]
+                for row in counts:
+                    row[:] = np.bincount(rng.integers(0, n, size=n), minlength=n)
+            found[:, first : first + len(counts)] = score(counts)
+
+    threads = min(_MOST_THREADS, os.cpu_count() or 1) if n >= _THREADED_ITEMS else 1
+    with ThreadPoolExecutor(threads) as pool:
+        for worker in [pool.submit(work) for _ in range(threads)]:
+            worker.result()
+    return found
+
+
+def bootstrap_ratios(
+    numerators: FloatArray, denominators: FloatArray, rng: np.random.Generator, resamples: int = RESAMPLES
+) -> FloatArray:
+    """Bootstrap replicates of ratios of sums over items.
 
     Args:
         numerators: k numbers per item, shape (n, k).
@@ -59,14 +99,13 @@ def bootstrap_ratios(
         Replicates, shape (resamples, k); nan if a resample's denominator is 0.
 
     Examples:
-        >>> bootstrap_ratios([[3, 0], [3, 0]], [[2, 0], [2, 0]], np.random.default_rng(0), resamples=2).tolist()
+        >>> above, below = np.array([[3.0, 0], [3, 0]]), np.array([[2.0, 0], [2, 0]])
+        >>> bootstrap_ratios(above, below, np.random.default_rng(0), resamples=2).tolist()
         [[1.5, nan], [1.5, nan]]
     """
-    above = np.asarray(numerators, dtype=np.float64)
-    n = check_lengths(numerators=above, denominators=np.asarray(denominators))
-    below = check_numbers("denominators", denominators, columns=above.shape[1])
-    both = np.hstack([above, below])
-    sums = np.array([np.einsum("i,ik", counts, both) for counts in resampled_counts(n, rng, resamples)])
+    n, k = numerators.shape
+    both = np.hstack([numerators, denominators])
+    sums = bootstrap(lambda block: np.einsum("ri,ik->kr", block, both), 2 * k, n, rng, resamples).T
     above, below = np.hsplit(sums, 2)
     return np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)
 
@@ -78,7 +117,7 @@ def bootstrap_correlations(
     resamples: int = RESAMPLES,
     ranking: ArrayLike | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Bootstrap replicates of SRCC and PLCC over items, both on the same resamples.
+    """Bootstrap replicates of SRCC and PLCC over items; it is fastest if the items are sorted by `ranking`.
 
     A resample repeats item i c_i times, so its mid-ranks follow from the cumulative counts of the sorted distinct
     values, without sorting again.
@@ -101,77 +140,17 @@ def bootstrap_correlations(
     x, y = check_numbers("predictions", predictions), check_numbers("references", references)
     ranked = x if ranking is None else check_numbers("ranking", ranking)
     n = check_lengths(predictions=x, references=y, ranking=ranked)
-    # With sorted items, the gathers below read memory in order.
-    order = np.argsort(ranked, kind="stable")
-    by_prediction, by_reference = _Ranking(ranked[order]), _Ranking(y[order])
-    moments = _moments(x[order], y[order])
+    by_prediction, by_reference, moments = _Ranking(ranked), _Ranking(y), _moments(x, y)
 
     def score(block: FloatArray) -> FloatArray:
         srcc = [_srcc(by_prediction.midranks(counts), by_reference.midranks(counts), counts) for counts in block]
         return np.stack([srcc, _weighted_plcc(moments, block)])
 
-    found = score_resamples(score, n, rng, resamples)
-    return found[0], found[1]
+    srcc, plcc = bootstrap(score, 2, n, rng, resamples)
+    return srcc, plcc
 
 
-def bootstrap_srcc_columns(
-    columns: Sequence[ArrayLike], references: ArrayLike, rng: np.random.Generator, resamples: int = RESAMPLES
-) -> FloatArray:
-    """Bootstrap replicates of the SRCC of several predictions of the same references, all on the same resamples.
-
-    `bootstrap_correlations` draws different resamples in each call, so its replicates cannot be subtracted.
-
-    Args:
-        columns: Scores of k models, at least one, shape (k, n).
-        references: Opinion scores, shape (n,).
-        rng: Random generator.
-        resamples: Number of resamples.
-
-    Returns:
-        Replicates, shape (k, resamples); nan if a resample is constant.
-
-    Examples:
-        >>> columns = [[1, 2, 3, 4], [9, 6, 5, 2]]
-        >>> bootstrap_srcc_columns(columns, [1, 3, 4, 5], np.random.default_rng(0), resamples=2).round(6).tolist()
-        [[1.0, 1.0], [-1.0, -1.0]]
-    """
-    scores, known = _checked(columns, references)
-    rankings, by_reference = [_Ranking(column) for column in scores], _Ranking(known)
-
-    def score(block: FloatArray) -> FloatArray:
-        found = np.empty((len(rankings), len(block)))
-        for index, counts in enumerate(block):
-            reference = by_reference.midranks(counts)
-            found[:, index] = [_srcc(ranking.midranks(counts), reference, counts) for ranking in rankings]
-        return found
-
-    return score_resamples(score, len(known), rng, resamples, len(rankings))
-
-
-def bootstrap_plcc_columns(
-    columns: Sequence[ArrayLike], references: ArrayLike, rng: np.random.Generator, resamples: int = RESAMPLES
-) -> FloatArray:
-    """Bootstrap replicates of the PLCC of several predictions; arguments as for `bootstrap_srcc_columns`.
-
-    Examples:
-        >>> rng = np.random.default_rng(1)
-        >>> bootstrap_plcc_columns([[1, 2, 3], [3, 2, 1]], [2, 4, 6], rng, resamples=2).round(6).tolist()
-        [[1.0, 1.0], [-1.0, -1.0]]
-    """
-    scores, known = _checked(columns, references)
-    moments = [_moments(column, known) for column in scores]
-
-    def score(block: FloatArray) -> FloatArray:
-        return np.stack([_weighted_plcc(rows, block) for rows in moments])
-
-    return score_resamples(score, len(known), rng, resamples, len(moments))
-
-
-def _checked(columns: Sequence[ArrayLike], references: ArrayLike) -> tuple[list[FloatArray], FloatArray]:
-    known = check_numbers("references", references)
-    scores = {f"columns[{place}]": check_numbers(f"columns[{place}]", one) for place, one in enumerate(columns)}
-    check_lengths(**scores, references=known)
-    return list(scores.values()), known
+_MidRanks = tuple[NDArray[np.int32], float]
 
 
 class _Ranking:
@@ -184,7 +163,7 @@ class _Ranking:
         self.tied = len(distinct) < len(values)
         self.sorted = not self.tied and bool(np.all(values[1:] > values[:-1]))
 
-    def midranks(self, counts: FloatArray) -> tuple[IntArray, float]:
+    def midranks(self, counts: FloatArray) -> _MidRanks:
         """Twice each item's centred mid-rank in the resample, and the sum of squares of these over the draws."""
         n = len(counts)
         equal = np.bincount(self.dense, counts) if self.tied else counts
@@ -203,7 +182,7 @@ class _Ranking:
 
 
 # einsum, not `@`: on short vectors, threaded BLAS waits longer than it computes, up to tenfold on a busy machine.
-def _srcc(x: tuple[IntArray, float], y: tuple[IntArray, float], counts: FloatArray) -> float:
+def _srcc(x: _MidRanks, y: _MidRanks, counts: FloatArray) -> float:
     """SRCC of a resample from the mid-ranks of both columns."""
     (mid_x, squares_x), (mid_y, squares_y) = x, y
     if squares_x <= 0 or squares_y <= 0:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtrit
 
-from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import FloatArray
 
 LEVEL = 0.95
@@ -18,59 +17,37 @@ NORMAL = float(ndtri((1 + LEVEL) / 2))
 FEW_UNITS = 20
 """With fewer units, bootstrap intervals are too narrow."""
 KINDS: Mapping[str, str] = {
-    "wilson": "Wilson score interval for a proportion of independent items",
-    "wilson-unread": "Wilson score interval; images were not read, so questions that share an image count as "
-    "independent",
-    "wilson-clustered": "Wilson score interval with a cluster-robust variance (effective number of items)",
-    "wilson-by-cluster": "Wilson score interval, each cluster counted as one item (few clusters, or few correct or "
-    "incorrect answers)",
-    "dyadic": "Wilson score interval with a variance that is robust to shared images (effective number of pairs)",
-    "dyadic-by-image": "Wilson score interval, two images counted as one pair (few images, few correct or incorrect "
-    "answers, or each image in one pair)",
-    "paired": "Bonett and Price's interval for a difference of two proportions of the same independent items",
-    "paired-unread": "Bonett and Price's interval; images were not read, so questions that share an image count as "
-    "independent",
-    "paired-clustered": "Bonett and Price's interval with a cluster-robust variance (effective number of items)",
-    "paired-by-cluster": "Bonett and Price's interval, each cluster counted as one item (few clusters, or few "
-    "differences)",
+    "wilson": "Wilson score interval of a share, or of a mean between two ends, of independent items",
+    "wilson-unread": "Wilson score interval; images were not read, so items that share an image count as independent",
+    "wilson-clustered": "Wilson score interval with a variance that is robust to shared images or clusters (effective "
+    "number of items)",
     "mean": "intervals of several scores, combined into an interval of their mean",
     "jackknife": "jackknife over items on Fisher's z, with Student's t",
     "jackknife-few": "jackknife over items on Fisher's z, with Student's t; a few items decide the correlation, so the "
     "interval is wide",
     "bootstrap": "percentile bootstrap over units, widened for small samples with Student's t",
-    "bounded": "Wilson score interval of a mean between two ends (effective number of items)",
-    "bounded-clustered": "Wilson score interval of a mean between two ends, with a cluster-robust variance (effective "
-    "number of items)",
-    "bounded-unread": "Wilson score interval of a mean between two ends; images were not read, so texts about the same "
-    "image count as independent",
-    "constant": "no interval, as the score is the same without any of the items",
-    "constant-part": "no interval, as one of its parts has the same score on all items",
-    "none": f"no interval, as there are fewer than {FEW_UNITS} units or the score is undefined",
+    "none": f"no interval, as there are fewer than {FEW_UNITS} units, or the score or one of its parts does not vary",
 }
 """Kinds of 95 % intervals: the name in results, and its explanation."""
-PLAIN = ("wilson", "paired", "mean", "bounded", "jackknife", "bootstrap")
+PLAIN = ("wilson", "mean", "jackknife", "bootstrap")
 """Kinds in which items do not belong to clusters."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A 95 % interval.
-
-    Attributes:
-        low: The lower end; nan if there is no interval.
-        high: The upper end; nan if there is no interval.
-        kind: One of `KINDS`.
-        units: Number of independent units that it is computed from: items, clusters of items, or images.
-    """
+    """A 95 % interval."""
 
     low: float
     high: float
+    """Both ends are nan if there is no interval."""
     kind: str
+    """One of `KINDS`."""
     units: int
+    """Number of independent units that it is computed from: items, clusters of items, or images."""
 
     @classmethod
     def undefined(cls, units: int) -> "Interval":
-        """No interval, because there are too few units."""
+        """No interval."""
         return cls(math.nan, math.nan, "none", units)
 
     def scaled(self, factor: float) -> "Interval":
@@ -87,14 +64,7 @@ class Interval:
 
 
 def listed_intervals(found: Mapping[str, Interval]) -> dict[str, Any]:
-    """Intervals in the form of results.
-
-    Args:
-        found: The interval of each score, by the score's name.
-
-    Returns:
-        `<name>_ci95` for each score, `[low, high]`; and `intervals`, a dict from each name to `kind`, one of `KINDS`,
-        and `units`.
+    """The interval of each score in the form of results: `<name>_ci95`, and `intervals` with kinds and units.
 
     Examples:
         >>> listed_intervals({"accuracy": Interval(0.5, 0.75, "wilson", 40)})
@@ -107,24 +77,12 @@ def listed_intervals(found: Mapping[str, Interval]) -> dict[str, Any]:
 
 
 def wilson_interval(successes: int, n: int) -> tuple[float, float]:
-    """95 % Wilson score interval of a share.
-
-    Args:
-        successes: Number of correct answers.
-        n: Number of answers, at least 1.
-
-    Returns:
-        The lower and the upper end, in [0, 1].
-
-    Raises:
-        InputError: Not 0 <= successes <= n, or n < 1.
+    """95 % Wilson score interval of a share of n >= 1 answers.
 
     Examples:
         >>> [round(end, 4) for end in wilson_interval(8, 10)]
         [0.4902, 0.9433]
     """
-    if n < 1 or not 0 <= successes <= n:
-        raise InputError(f"successes={successes}, n={n}; needed: 0 <= successes <= n and n >= 1")
     return wilson_of_share(successes / n, n)
 
 
@@ -140,7 +98,7 @@ def wilson_of_share(share: float, n: float, quantile: float = NORMAL) -> tuple[f
         >>> [round(end, 4) for end in wilson_of_share(0.8, 7.5)]
         [0.4444, 0.9524]
     """
-    # scipy.stats.binomtest also computes a p-value, which is not needed and takes a hundred times as long.
+    # scipy.stats.binomtest takes whole numbers only.
     z = quantile
     shrinkage = 1 + z * z / n
     centre = (share + z * z / (2 * n)) / shrinkage
@@ -150,7 +108,7 @@ def wilson_of_share(share: float, n: float, quantile: float = NORMAL) -> tuple[f
 
 
 def percentile_interval(replicates: FloatArray, units: int) -> Interval:
-    """Percentile interval of bootstrap replicates. Replicates that are nan (undefined resamples) are left out.
+    """Percentile interval of bootstrap replicates, without those that are nan (undefined resamples).
 
     The interval is widened with Student's t: each tail has a share Phi(-t sqrt(n / (n - 1))) of the replicates, which
     is less than 2.5 % (Hesterberg, "What Teachers Should Know About the Bootstrap", The American Statistician, 2015:
@@ -160,37 +118,23 @@ def percentile_interval(replicates: FloatArray, units: int) -> Interval:
         replicates: Shape (resamples,).
         units: Number n of resampled units.
 
-    Returns:
-        The interval. It is of kind "none" if there are fewer than `FEW_UNITS` units or no replicate is defined, and of
-        kind "constant" if all replicates are equal.
-
     Examples:
         >>> percentile_interval(np.arange(1001.0), 40).rounded(1), percentile_interval(np.arange(1001.0), 3).kind
         ((20.3, 979.7), 'none')
     """
     defined = replicates[~np.isnan(replicates)]
-    if units < FEW_UNITS or not len(defined):
+    if units < FEW_UNITS or not len(defined) or np.ptp(defined) < _EQUAL:
         return Interval.undefined(units)
-    if np.ptp(defined) < _EQUAL:
-        return replace(Interval.undefined(units), kind="constant")
     tail = float(ndtr(stdtrit(units - 1, (1 - LEVEL) / 2) * math.sqrt(units / (units - 1))))
     low, high = np.quantile(defined, [tail, 1 - tail])
     return Interval(float(low), float(high), "bootstrap", units)
 
 
 def mean_interval(values: Sequence[float], intervals: Sequence[Interval]) -> Interval:
-    """The interval of a mean of scores on different items.
+    """The interval of a mean of scores on different items, from the interval of each.
 
     It combines the distances of the scores from the ends of their intervals (Zou and Donner, Statistics in Medicine,
-    2008, Eq. 6).
-
-    Args:
-        values: The scores, at least one.
-        intervals: The interval of each score.
-
-    Returns:
-        The interval. It is of kind "none" if a score has no interval, else of kind "mean". Its units are the sum of all
-        units.
+    2008, Eq. 6). Its units are the sum of all units.
 
     Examples:
         >>> parts = Interval(0.5, 0.7, "bootstrap", 80), Interval(0.7, 0.9, "bootstrap", 60)

@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import t as student_t
 
-from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_numbers, scaled
+from eyechart.metrics.scoring.inputs import FloatArray, scaled
 from eyechart.metrics.scoring.quality.correlation import plcc
 from eyechart.metrics.scoring.statistics.bootstrap import RESAMPLES
 from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS, LEVEL, Interval, student
-from eyechart.metrics.scoring.statistics.significance import PairedTest, student_test
+from eyechart.metrics.scoring.statistics.paired import PairedTest, student_test
 
 FEW_DECIDE = 10
 """Below this many degrees of freedom, a few items decide a PLCC."""
@@ -43,17 +43,16 @@ def plcc_interval(predictions: ArrayLike, references: ArrayLike) -> Interval:
 
     Returns:
         The interval, within [-1, 1], of kind "jackknife", or "jackknife-few" if a few items decide the PLCC. It is of
-        kind "none" with fewer than `FEW_UNITS` items or if the PLCC is undefined, also without one of the items, and
-        of kind "constant" if it is the same without any of the items.
+        kind "none" with fewer than `FEW_UNITS` items, or if the PLCC is undefined without one of them or the same
+        without any of them.
 
     Examples:
         >>> x = np.arange(40.0)
         >>> plcc_interval(x, x + 9 * np.sin(x)).rounded()
         (0.8059, 0.9171)
     """
-    x = _standardised(scaled(check_numbers("predictions", predictions))[0])
-    y = _standardised(scaled(check_numbers("references", references))[0])
-    n = check_lengths(predictions=x, references=y)
+    x, y = (_standardised(scaled(np.asarray(of, dtype=np.float64))[0]) for of in (predictions, references))
+    n = len(x)
     if n < FEW_UNITS:
         return Interval.undefined(n)
     with np.errstate(all="ignore"):
@@ -61,7 +60,7 @@ def plcc_interval(predictions: ArrayLike, references: ArrayLike) -> Interval:
         part = n / (n - 1)
         without = (x @ y - part * x * y) / np.sqrt((n - part * x * x) * (n - part * y * y))
         if np.ptp(without) < _EQUAL:
-            return Interval(math.nan, math.nan, "constant", n)
+            return Interval.undefined(n)
         transformed = np.arctanh(without)
         squares = (transformed - transformed.mean()) ** 2
         deviation = math.sqrt((n - 1) / n * squares.sum())
@@ -143,15 +142,9 @@ def _of_equal_spread(values: FloatArray) -> FloatArray:
 
 
 def difference_and_error(x: FloatArray, y: FloatArray, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The difference of two PLCCs and its standard error, from its influence function.
+    """The difference of two PLCCs and its standard error, of shape (...), from its influence function.
 
-    Args:
-        x: Scores of the first model, shape (..., n).
-        y: Scores of the second model, shape (..., n).
-        z: Opinion scores, shape (n,), with mean 0 and variance 1.
-
-    Returns:
-        Both have shape (...).
+    `x` and `y`, shape (..., n), are the models' scores; `z`, shape (n,), opinion scores with mean 0 and variance 1.
     """
     x, y = _standardised(x), _standardised(y)
     of_x, of_y = (np.mean(column * z, axis=-1, keepdims=True) for column in (x, y))

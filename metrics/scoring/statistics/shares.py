@@ -1,4 +1,4 @@
-"""95 % intervals for shares of items in clusters, such as questions about the same image.
+"""95 % intervals of shares, and of means between two ends, of items in clusters, such as questions about one image.
 
 Answers about one image depend on each other, so n of them carry less information than n answers about n images. The
 variance of their share is estimated from sums over clusters (Liang and Zeger, Biometrika, 1986; Miller, "Adding Error
@@ -13,6 +13,9 @@ incorrect. So there are at most `RARE` times as many degrees of freedom as clust
 never wider than if each cluster were a single item, all of whose answers agree. G clusters of different sizes m count
 as (sum of m)^2 / (sum of m^2) clusters.
 
+A mean of numbers between two ends, such as a judge's scores from 0 to 2, is taken as a share of the way from the lower
+end to the upper one. Near an end, it varies more in one direction, which a bootstrap of few items does not show.
+
 Coverage by simulation: `docs/coverage.md`.
 """
 
@@ -26,25 +29,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
-from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_numbers
-from eyechart.metrics.scoring.statistics.intervals import Interval, student, wilson_of_share
-from eyechart.metrics.scoring.statistics.significance import PairedTest, student_test
+from eyechart.metrics.scoring.inputs import FloatArray, check_lengths
+from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS, Interval, student, wilson_of_share
 
 RARE = 1.5
 """Degrees of freedom for each cluster with the rarer answer; chosen by simulation."""
+# Rounding errors make equal sums of scores differ by less than this share of the scale.
+_EQUAL = 1e-12
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """Which items belong together.
-
-    Attributes:
-        numbers: Number of each item's cluster, counted from 0, shape (n,).
-        are_known: False if the cluster of some items is not known; each such item counts as a cluster.
-    """
+    """Which items belong together."""
 
     numbers: NDArray[np.int64]
+    """Number of each item's cluster, counted from 0, shape (n,)."""
     are_known: bool = True
+    """False if the cluster of some items is not known; each such item counts as a cluster."""
 
     @classmethod
     def of(cls, names: Sequence[str | float | None] | None, n: int) -> "Clusters":
@@ -84,20 +85,15 @@ class Clusters:
         return len(self.numbers) ** 2 / float(sizes @ sizes)
 
     def check_for_test(self) -> None:
-        """Check that there are enough clusters for a test.
-
-        Raises:
-            UndefinedScoreError: There are fewer than 3, or their sizes differ so much that they count as fewer.
-        """
+        """Raise `UndefinedScoreError` if there are fewer than 3 clusters, or their sizes make them count as fewer."""
         if self.effective < 3:
             raise UndefinedScoreError(
                 f"a test over clusters needs at least 3 of about equal size; there are {self.n_clusters}"
             )
 
     def select(self, rows: ArrayLike) -> "Clusters":
-        """The clusters of some items."""
+        """Clusters of some of the items."""
         index = np.asarray(rows)
-        # An empty list becomes an array of floats, which cannot be indices.
         return Clusters(self.numbers[index] if index.size else self.numbers[:0], self.are_known)
 
 
@@ -109,16 +105,12 @@ def _known_name(row: int, name: Any) -> str | Real | None:
 
 
 def share_interval(right: ArrayLike, clusters: Clusters | None = None) -> Interval:
-    """Interval for the share of correct answers.
+    """Interval for the share of correct answers, within [0, 1].
 
     Args:
         right: Whether each item is correct, shape (n,); or a number from 0 to 1 for partly correct items. Such numbers
             vary less, so the interval is rather too wide.
         clusters: Which items belong together; None if they are independent.
-
-    Returns:
-        The interval, within [0, 1]. It is of kind "wilson" if no two items share a cluster, and of kind "none" without
-        items.
 
     Examples:
         >>> share_interval([True] * 8 + [False] * 2).rounded()
@@ -126,35 +118,65 @@ def share_interval(right: ArrayLike, clusters: Clusters | None = None) -> Interv
         >>> share_interval([True] * 8 + [False] * 2, Clusters.of(["a", "b"] * 5, 10)).rounded()
         (0.2231, 0.9824)
     """
-    values = check_numbers("right", np.asarray(right, dtype=np.float64))
+    values = np.asarray(right, dtype=np.float64)
     n = len(values)
     if n == 0:
         return Interval.undefined(0)
     clusters = clusters or Clusters(np.arange(n))
-    n_clusters, share = clusters.n_clusters, float(values.mean())
-    if n_clusters == n:
-        kind = "wilson" if clusters.are_known else "wilson-unread"
-        return Interval(*wilson_of_share(share, n), kind, n)
-    by_cluster = Interval(*wilson_of_share(share, clusters.effective), "wilson-by-cluster", n_clusters)
-    if n_clusters == 1 or share in (0, 1):
-        return by_cluster
+    share = float(values.mean())
+    if clusters.n_clusters == n:
+        return _interval(wilson_of_share(share, n), clusters)
+    by_cluster = wilson_of_share(share, clusters.effective)
+    if clusters.n_clusters == 1 or share in (0, 1):
+        return _interval(by_cluster, clusters)
     variance, freedom = clustered_variance(values, clusters.numbers)
     # It can be far too small if correct and incorrect answers balance out within images.
     effective = share * (1 - share) / max(variance, share * (1 - share) / n)
-    freedom = min(freedom, rare_freedom(values, share, clusters))
-    low, high = wilson_of_share(share, effective, student(freedom + 1))
-    found = Interval(low, high, "wilson-clustered", n_clusters)
-    return min(found, by_cluster, key=lambda one: one.high - one.low)
+    freedom = min(freedom, _rare_freedom(values, share, clusters))
+    return _interval(_narrower(wilson_of_share(share, effective, student(freedom + 1)), by_cluster), clusters)
 
 
-def rare_freedom(values: FloatArray, share: float, clusters: Clusters) -> float:
-    """The most degrees of freedom that the clusters with the rarer answer allow, at least 1.
+def bounded_mean_interval(values: ArrayLike, limits: tuple[float, float], clusters: Clusters | None = None) -> Interval:
+    """Interval of a mean of numbers between two ends, within these.
 
     Args:
-        values: From 0 to 1, shape (n,).
-        share: Their mean, not 0 or 1.
-        clusters: Which items belong together.
+        values: The number of each item, shape (n,), within the limits.
+        limits: The lowest and the highest possible number.
+        clusters: Which items belong together; None if they are independent.
+
+    Returns:
+        The interval; of kind "none" with fewer than `FEW_UNITS` units, or if all numbers are equal.
+
+    Examples:
+        >>> bounded_mean_interval([2.0] * 50 + [1.2] * 10, (0, 2)).rounded()
+        (1.7578, 1.9286)
     """
+    (low, high), numbers = limits, np.asarray(values, dtype=np.float64)
+    clusters = clusters or Clusters(np.arange(len(numbers)))
+    if clusters.n_clusters < FEW_UNITS or np.ptp(numbers) < _EQUAL * (high - low):
+        return Interval.undefined(clusters.n_clusters)
+    parts = (numbers - low) / (high - low)
+    share, ends = float(parts.mean()), (0.0, 1.0)
+    variance, freedom = clustered_variance(parts, clusters.numbers)
+    if variance:
+        freedom = min(freedom, _rare_freedom(parts, share, clusters))
+        ends = wilson_of_share(share, share * (1 - share) / variance, student(freedom + 1))
+    least, most = _narrower(ends, wilson_of_share(share, clusters.effective))
+    return _interval((low + (high - low) * least, low + (high - low) * most), clusters)
+
+
+def _interval(ends: tuple[float, float], clusters: Clusters) -> Interval:
+    kind = "wilson" if clusters.are_known else "wilson-unread"
+    units = clusters.n_clusters
+    return Interval(*ends, kind if units == len(clusters.numbers) else "wilson-clustered", units)
+
+
+def _narrower(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+    return min(one, other, key=lambda ends: ends[1] - ends[0])
+
+
+def _rare_freedom(values: FloatArray, share: float, clusters: Clusters) -> float:
+    """The most degrees of freedom that the clusters with the rarer answer allow, at least 1."""
     rarer = np.bincount(clusters.numbers, weights=values if share < 0.5 else 1 - values)
     return max(1.0, RARE * float(rarer.sum() ** 2 / (rarer @ rarer)) - 1)
 
@@ -174,8 +196,7 @@ def clustered_variance(values: FloatArray, clusters: NDArray[np.int64]) -> tuple
     _, numbers = np.unique(clusters, return_inverse=True)
     sizes = np.bincount(numbers)
     others = 1 - sizes / n
-    # Multiplied by n, whole numbers stay whole, so the variance of equal clusters is exactly 0, without rounding
-    # errors.
+    # Multiplied by n, whole numbers stay whole, so the variance of equal clusters is exactly 0.
     sums = np.bincount(numbers, weights=n * values - values.sum())
     squares, products = sizes**2, sizes**2 / others
     between = (products.sum() ** 2 - products @ products) / n**2
@@ -227,33 +248,3 @@ def balanced_interval(first: ArrayLike, second: ArrayLike, of_first: Clusters, o
     low = middle - reach(shares[0] - one.low, shares[1] - other.low)
     high = middle + reach(one.high - shares[0], other.high - shares[1])
     return Interval(low, high, "mean", units)
-
-
-def clustered_mean_difference(first: ArrayLike, second: ArrayLike, clusters: Clusters) -> PairedTest:
-    """The difference of two models' means over items that belong to clusters, by Student's t.
-
-    The variance is never taken to be smaller than for independent items. If all items have the same difference, it is
-    0, and the p-value is that of the sign test; see `student_test`.
-
-    Args:
-        first: Score of the first model for each item, shape (n,); 0 for incorrect and 1 for correct.
-        second: Score of the second model for each item, shape (n,).
-        clusters: Which items belong together.
-
-    Raises:
-        InputError: The lengths differ, there are no items, or a value is not finite.
-        UndefinedScoreError: See `Clusters.check_for_test`.
-
-    Examples:
-        >>> clusters = Clusters.of([number // 2 for number in range(40)], 40)
-        >>> found = clustered_mean_difference([1] * 30 + [0] * 10, [0] * 40, clusters)
-        >>> found.difference, [round(end, 3) for end in found.interval]
-        (0.75, [0.542, 0.958])
-    """
-    one, other = check_numbers("first", first), check_numbers("second", second)
-    n = check_lengths(first=one, second=other, clusters=clusters.numbers)
-    clusters.check_for_test()
-    differences = one - other
-    variance, freedom = clustered_variance(differences, clusters.numbers)
-    deviation = math.sqrt(max(variance, float(differences.var()) / n))
-    return student_test(float(differences.mean()), deviation, n, freedom + 1)

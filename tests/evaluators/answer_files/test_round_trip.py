@@ -132,7 +132,7 @@ def test_a_file_gives_the_scores_of_the_run(releases: Any, task: str, tmp_path: 
     headline = scored.headline_spec()
     assert headline is not None and scored.scores is not None
     # A file has no images, so nothing says which questions share one.
-    kinds = ("wilson-unread", "bounded-unread", "constant", "constant-part")
+    kinds = ("wilson-unread", "none")
     assert scored.scores["intervals"][headline.key]["kind"] in kinds
     assert scored.settings["model"]["predictions_unused"] == 0
 

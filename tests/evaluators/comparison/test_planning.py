@@ -11,8 +11,8 @@ from scipy.stats import binomtest
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators.comparison.planning import plan_runs
 from eyechart.evaluators.evaluation.options import Goal
+from eyechart.metrics.scoring.statistics.paired import holm
 from eyechart.metrics.scoring.statistics.power import mcnemar_power
-from eyechart.metrics.scoring.statistics.significance import holm
 from tests.evaluators.command_line import invoke
 from tests.evaluators.comparison.test_compare import choices, descriptions, noisy, qualities
 from tests.evaluators.comparison.test_ranking import paired

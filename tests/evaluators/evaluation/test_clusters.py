@@ -98,11 +98,11 @@ def test_an_own_benchmark_shares_its_images_or_the_column_that_it_names(own: Pat
     _, result = run(str(own / "task.yaml"), own / "images")
     assert result.scores is not None
     # Twelve questions about ten pictures.
-    assert result.scores["intervals"]["accuracy"] == {"kind": "wilson-by-cluster", "units": 10}
+    assert result.scores["intervals"]["accuracy"] == {"kind": "wilson-clustered", "units": 10}
     (own / "task.yaml").write_text(OWN + "cluster: category\n", encoding="utf-8")
     _, result = run(str(own / "task.yaml"), own / "out")
     assert result.scores is not None
-    assert result.scores["intervals"]["accuracy"] == {"kind": "wilson-by-cluster", "units": 2}
+    assert result.scores["intervals"]["accuracy"] == {"kind": "wilson-clustered", "units": 2}
     assert set(clusters_of(own / "out").values()) == {"hue", "tone"}
     low, high = result.scores["accuracy_ci95"]
     assert high - low > 0.6, "two scenes say little, however many questions are asked about them"

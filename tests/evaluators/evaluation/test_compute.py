@@ -4,14 +4,19 @@ import json
 import pickle
 import shutil
 import sys
+from collections import Counter
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import datasets
 import evaluate
+import numpy as np
 import pyarrow.parquet
 import pytest
 from datasets import Dataset
+from hypothesis import given
+from hypothesis import strategies as st
 from transformers import pipeline
 
 from eyechart import evaluators
@@ -29,7 +34,7 @@ from eyechart.evaluators.evaluation.evaluator import (
     subtasks,
     suite_folder,
 )
-from eyechart.evaluators.evaluation.loop import draw_sample
+from eyechart.evaluators.evaluation.loop import draw_sample, systematic_rows
 from eyechart.evaluators.evaluation.options import Goal
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.items import Item
@@ -245,6 +250,21 @@ LETTERS = "prompt=lmms-eval ({0}/lmms-eval)"
 )
 def test_every_setting_that_changes_the_prompt_is_shown(task, prompt, ways):
     assert list(example_requests(get_task(task))) == [way.format(prompt) for way in ways]
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=60), st.data())
+def test_each_stratum_has_its_share_to_within_one_item(strata: list[str], data: Any) -> None:
+    n = data.draw(st.integers(1, len(strata)))
+    rows = systematic_rows([(name,) for name in strata], n, np.random.default_rng(data.draw(st.integers(0, 99))))
+    assert len(set(rows)) == n and rows == sorted(rows)
+    drawn, all_of = Counter(strata[row] for row in rows), Counter(strata)
+    assert all(abs(drawn[name] - n * count / len(strata)) < 1 + 1e-9 for name, count in all_of.items())
+
+
+def test_every_item_has_the_same_chance() -> None:
+    strata = [("a",)] * 7 + [("b",)] * 4
+    found = Counter(row for seed in range(4000) for row in systematic_rows(strata, 3, np.random.default_rng(seed)))
+    assert np.allclose([found[row] / 4000 for row in range(11)], 3 / 11, atol=0.03)
 
 
 def test_a_sample_of_data() -> None:

@@ -57,7 +57,7 @@ def test_ids_are_unique_and_every_reference_has_its_target(make_run, read_page):
 
 
 SCORES = PERCEPTION.scores
-CLUSTERED = {"accuracy": {"kind": "wilson-by-cluster", "units": 2}}
+CLUSTERED = {"accuracy": {"kind": "wilson-clustered", "units": 2}}
 NO_INTERVAL = "65.00 to 85.00"
 REPEATS = {"count": 3, "mean": {"accuracy": 0.75}, "standard_deviation": {"accuracy": 0.02}}
 
@@ -69,7 +69,7 @@ REPEATS = {"count": 3, "mean": {"accuracy": 0.75}, "standard_deviation": {"accur
         ({"settings": {"limit": 9}}, ["underlined: second; separately for the runs and the published ones."], []),
         ({"warnings": [f"warning {i}" for i in range(20)]}, ["warning 19"], ["more warnings"]),
         ({"warnings": [f"warning {i}" for i in range(5000)]}, ["warning 19", "4,980 more warnings"], ["warning 20"]),
-        ({"scores": {**SCORES, "intervals": CLUSTERED}}, ["each cluster counted as", "accuracy (2 clusters)."], []),
+        ({"scores": {**SCORES, "intervals": CLUSTERED}}, ["robust to shared images", "accuracy (2 clusters)."], []),
         ({"scores": {**SCORES, "accuracy": math.nan, "accuracy_ci95": [math.nan] * 2}}, ["undefined"], ["NaN"]),
         ({"scores": {**SCORES, "accuracy_ci95": None}}, ["75.00 %"], [NO_INTERVAL]),
         ({"diagnostics": {"repeats": REPEATS}}, ["SD of 3 repeats", "75.00 % ± 2.00 %", "No interval for mean"], []),

@@ -13,16 +13,11 @@ from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.results.score_rows import interval_notes, is_above_chance, unparsed_note
 from eyechart.metrics.reply_counts import unparsed_replies
+from eyechart.metrics.scoring.statistics.intervals import KINDS
 from tests.evaluators.finished_runs import ACCURACY, evaluated
 
-CLUSTERED = "95 % Wilson score interval with a cluster-robust variance (effective number of items)"
-DYADIC = "95 % Wilson score interval with a variance that is robust to shared images (effective number of pairs)"
-CONSTANT = "No interval, as the score is the same without any of the items"
-FEW = "No interval, as there are fewer than 20 units or the score is undefined"
-UNREAD = (
-    "95 % Wilson score interval of a mean between two ends; images were not read, so texts about the same image count "
-    "as independent"
-)
+CLUSTERED, UNREAD = f"95 % {KINDS['wilson-clustered']}", f"95 % {KINDS['wilson-unread']}"
+NONE = KINDS["none"].capitalize()
 
 
 def kind(name: str, units: int = 51) -> dict[str, Any]:
@@ -40,8 +35,8 @@ def quality(name: str, units: int = 12, srcc: float = 0.5) -> dict[str, Any]:
 
 BOTH = choices(circular_accuracy=kind("wilson-clustered"), vanilla_accuracy=kind("wilson-clustered"))
 OTHER = choices(circular_accuracy=kind("wilson-clustered", 1180), vanilla_accuracy=kind("wilson"))
-PAIRS = {"consistency": 0.5, "n_pairs": 348, "intervals": {"consistency": kind("dyadic", 60)}}
-JUDGED = {"mean": 1.5, "n": 60, "intervals": {"mean": kind("bounded-unread", 30)}}
+PAIRS = {"consistency": 0.5, "n_pairs": 348, "intervals": {"consistency": kind("wilson-clustered", 60)}}
+JUDGED = {"mean": 1.5, "n": 60, "intervals": {"mean": kind("wilson-unread", 30)}}
 FITTED = {"plcc_fitted": 0.5, "n_images": 60, "n_pairs": 90, "consistency": 0.5}
 
 
@@ -55,10 +50,9 @@ FITTED = {"plcc_fitted": 0.5, "n_images": 60, "n_pairs": 90, "consistency": 0.5}
             [f"{CLUSTERED}: mmbench/en: CircularEval / VanillaEval (51 clusters); own: CircularEval (1,180 clusters)."],
         ),
         ([("", OTHER)], [f"{CLUSTERED}: CircularEval (1,180 clusters)."]),
-        ([("", PAIRS)], [f"{DYADIC}: consistency (60 images)."]),
-        ([("", quality("none"))], [f"{FEW}: SRCC (12 units)."]),
-        ([("", quality("none", 1))], [f"{FEW}: SRCC (1 unit)."]),
-        ([("", quality("constant"))], [f"{CONSTANT}: SRCC (12 units)."]),
+        ([("", PAIRS)], [f"{CLUSTERED}: consistency (60 images)."]),
+        ([("", quality("none"))], [f"{NONE}: SRCC (12 units)."]),
+        ([("", quality("none", 1))], [f"{NONE}: SRCC (1 unit)."]),
         ([("", quality("none", srcc=math.nan))], []),
         ([("own", JUDGED)], [f"{UNREAD}: own: mean (0 to 2) (30 items)."]),
         # Scores that never have an interval.
@@ -73,9 +67,9 @@ def test_intervals_that_are_not_plain_have_a_line(results: Any, expected: list[s
 
 
 def test_names_keep_their_capitals_and_shares_of_replies_their_reason() -> None:
-    scores = {"accuracy": 0.5, "n": 60, "intervals": {"accuracy": kind("paired-unread", 60)}}
+    scores = {"accuracy": 0.5, "n": 60, "intervals": {"accuracy": kind("jackknife-few", 60)}}
     (text,) = (each.text for each in interval_notes([("own", scores)]))
-    assert text.startswith("Bonett and Price's interval; images were not read")
+    assert text.startswith("Jackknife over items on Fisher's z")
     scores = {"accuracy": 0.5, "n": 9, "extraction": {"cut_off": 0.0, "refused": 0.25}}
     (text,) = (each.text for each in interval_notes([("", scores)]))
     assert text.startswith("No interval, as they only describe the replies") and "cut" not in text

@@ -187,7 +187,7 @@ def test_intervals_of_a_scoring_function_are_those_of_the_statistics(folder):
     assert scores["own_score"] == 4 / 44 and scores["intervals"]["own_score"]["kind"] == "wilson"
     path.write_text(path.read_text().replace('in tuple("1357")', 'in tuple("1357") and 0.5'))
     scores = evaluate(path, "A").scores
-    assert scores["own_score"] == 2 / 44 and scores["intervals"]["own_score"]["kind"] == "bounded"
+    assert scores["own_score"] == 2 / 44 and scores["intervals"]["own_score"]["kind"] == "wilson"
     low, high = scores["own_score_ci95"]
     assert low < 2 / 44 < high and spec("own_score").limits(scores) == (0, 1)
 

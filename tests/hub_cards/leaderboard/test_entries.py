@@ -25,7 +25,7 @@ from eyechart.hub_cards.leaderboard.boards import BOARDS
 from eyechart.hub_cards.leaderboard.entries import About, BoardRow, read_entry
 from eyechart.hub_cards.leaderboard.page_data import BOARD_FOLDER, ranks_of, write_boards
 from eyechart.hub_cards.leaderboard.paired import p_values
-from eyechart.metrics.scoring.statistics.significance import holm
+from eyechart.metrics.scoring.statistics.paired import holm
 from tests.evaluators.command_line import invoke
 from tests.evaluators.comparison.test_compare import choices, noisy, qualities
 from tests.evaluators.comparison.test_ranking import RIGHT

@@ -235,7 +235,7 @@ CLUSTERED = {"accuracy": {"kind": "wilson-clustered", "units": 1169}}
         ),
         (evaluated(warnings=["constant", "other"]), "Warnings during scoring: 2; the first: constant"),
         (evaluated(settings={"judge": {"name": "qwen"}, "max_new_tokens": 4096}), "judge qwen; max_new_tokens 4096;"),
-        (evaluated(scores={**ACCURACY, "intervals": CLUSTERED}), "cluster-robust variance (effective number of items)"),
+        (evaluated(scores={**ACCURACY, "intervals": CLUSTERED}), "images or clusters (effective number of items)"),
         (evaluated(scores={**ACCURACY, "intervals": CLUSTERED}), "perception: accuracy (1,169 clusters)."),
         (evaluated(scores={**ACCURACY, "accuracy_ci95": [0.5, nan]}), "accuracy | 75.00 % | | 25.00 %"),
     ],

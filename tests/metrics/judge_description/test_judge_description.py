@@ -150,8 +150,8 @@ def test_the_sum_has_no_interval_where_one_dimension_is_constant() -> None:
     columns = {"rounds": rounds, "empty_prediction": [False] * 40, "finish_reason": [None] * 40}
     found = description_scores(columns, None, JudgeSettings("me", rounds=1))
     kinds = {name: about["kind"] for name, about in found["intervals"].items()}
-    assert kinds["preciseness.score"] == "constant" and kinds["completeness.score"] == "bounded"
-    assert kinds["sum"] == kinds["mean"] == "constant-part"
+    assert kinds["preciseness.score"] == "none" and kinds["completeness.score"] == "wilson"
+    assert kinds["sum"] == kinds["mean"] == "none"
     assert all(map(math.isnan, (*found["sum_ci95"], *found["mean_ci95"]))) and found["sum"] > 0
 
 
@@ -167,12 +167,12 @@ def test_several_descriptions_of_an_image_and_images_without_a_score() -> None:
     # Fifteen images are too few for an interval, thirty are not.
     assert found["intervals"]["sum"] == {"kind": "none", "units": 15} and all(map(math.isnan, found["sum_ci95"]))
     alone = description_scores(columns, None, settings)
-    assert alone["intervals"]["sum"] == {"kind": "bounded", "units": 30}
+    assert alone["intervals"]["sum"] == {"kind": "wilson", "units": 30}
     unread = description_scores(columns, None, settings, clusters=[None] * n)
-    assert unread["intervals"]["mean"] == {"kind": "bounded-unread", "units": 30}
+    assert unread["intervals"]["mean"] == {"kind": "wilson-unread", "units": 30}
     assert unread["sum_ci95"] == alone["sum_ci95"]
     shared = description_scores(columns, None, settings, clusters=[*images[:9], *map(str, range(9, n))])
-    assert shared["intervals"]["mean"] == {"kind": "bounded-clustered", "units": 26}
+    assert shared["intervals"]["mean"] == {"kind": "wilson-clustered", "units": 26}
     assert alone["sum_ci95"][0] < alone["sum"] < alone["sum_ci95"][1]
     one = description_scores(columns, {"kind": ["odd one", *["other"] * (n - 1)]}, settings)["by_kind"]["odd one"]
     assert one["intervals"]["sum"] == {"kind": "none", "units": 1} and all(map(math.isnan, one["sum_ci95"]))

@@ -314,8 +314,8 @@ def test_questions_about_one_image_depend_on_each_other() -> None:
     clusters = Clusters.of([number // 2 for number in range(120)], 120)
     found = awareness_shares(refused, outcomes.tolist(), clusters)
     # Both answers about an image are alike, so an image counts as one item.
-    assert found["intervals"]["score_cc"] == {"kind": "wilson-by-cluster", "units": 60}
-    assert found["intervals"]["answer_accuracy"] == {"kind": "wilson-by-cluster", "units": 59}
+    assert found["intervals"]["score_cc"] == {"kind": "wilson-clustered", "units": 60}
+    assert found["intervals"]["answer_accuracy"] == {"kind": "wilson-clustered", "units": 59}
     for name, flags, rows, scale in (
         ("score_cc", right & ~refused, np.arange(120), 100),
         ("score_rc", np.arange(120) == 0, np.arange(120), 100),

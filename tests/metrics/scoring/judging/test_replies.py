@@ -24,9 +24,8 @@ from eyechart.metrics.scoring.judging.replies import (
     score_interval,
     summed_score,
 )
-from eyechart.metrics.scoring.statistics.means import bounded_mean_interval
-from eyechart.metrics.scoring.statistics.shares import Clusters
-from eyechart.metrics.scoring.statistics.significance import PairedTest, paired_bootstrap
+from eyechart.metrics.scoring.statistics.paired import PairedTest, paired_bootstrap
+from eyechart.metrics.scoring.statistics.shares import Clusters, bounded_mean_interval
 
 SCALE = (0, 1, 2)
 # Q-Bench (arXiv:2309.14181), Table 3: P_0, P_1, P_2 in percent and the score, for completeness, precision and
@@ -326,7 +325,7 @@ def difference(first: Any, second: Any, resamples: int = 1000) -> PairedTest:
         bootstrap_scores(means, resamples, np.random.default_rng(0), alone) for means in columns
     )
     one, other = map(summed_score, columns)
-    return paired_bootstrap(one - other, (replicates - others).sum(axis=1), len(first), min(units))
+    return paired_bootstrap(one - other, (replicates - others).sum(axis=1), min(units))
 
 
 def test_differences_against_the_t_test() -> None:

@@ -49,7 +49,7 @@ def test_preferences_by_hand() -> None:
     for name, right, n in (("consistency", 4, 7), ("accuracy_consistent", 2, 3), ("accuracy_all", 2, 6)):
         interval = binomtest(right, n).proportion_ci(method="wilson")
         assert scores[f"{name}_ci95"] == pytest.approx([interval.low, interval.high])
-        assert scores["intervals"][name] == {"kind": "dyadic-by-image", "units": 2 * n}
+        assert scores["intervals"][name] == {"kind": "wilson-clustered", "units": 2 * n}
 
 
 def test_a_model_that_always_says_first() -> None:
@@ -93,7 +93,7 @@ def test_pairs_that_share_images_have_dyadic_intervals() -> None:
     scores = preference_scores(read_pairs(list(better), ["B" if one == "A" else "A" for one in better], pairs), pairs)
     expected = dyadic_share_interval(skilled[sides[0]] | skilled[sides[1]], first, second)
     assert scores["accuracy_all_ci95"] == [expected.low, expected.high]
-    assert scores["intervals"]["accuracy_all"] == {"kind": "dyadic", "units": 60}
+    assert scores["intervals"]["accuracy_all"] == {"kind": "wilson-clustered", "units": 60}
     wilson = binomtest(round(scores["accuracy_all"] * 360), 360).proportion_ci(method="wilson")
     assert expected.high - expected.low > 1.2 * (wilson.high - wilson.low)
 

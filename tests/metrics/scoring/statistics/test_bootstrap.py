@@ -1,4 +1,6 @@
-"""Bootstrap replicates against resampling anew with SciPy."""
+"""Bootstrap replicates against resampling anew with SciPy, and the same numbers in any number of threads."""
+
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -7,8 +9,25 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_correlations, bootstrap_ratios, part_generator
-from eyechart.metrics.scoring.statistics.resampling import resampled_counts
+from eyechart.metrics.scoring.statistics.bootstrap import (
+    bootstrap,
+    bootstrap_correlations,
+    bootstrap_ratios,
+    part_generator,
+)
+
+# More than from which threads are used.
+MANY = 20_000
+
+
+def resampled(n: int, seed: int, resamples: int) -> np.ndarray:
+    """The items of each resample."""
+    return np.random.default_rng(seed).integers(0, n, size=(resamples, n))
+
+
+def totals(block: np.ndarray) -> np.ndarray:
+    """Sum of each resample's counts, and the same weighted by the items' numbers."""
+    return np.stack([block.sum(axis=1), block @ np.arange(block.shape[1])])
 
 
 @pytest.mark.parametrize("ties", [False, True])
@@ -19,9 +38,7 @@ def test_correlations_equal_resampling_and_ranking_anew(ties: bool) -> None:
     if ties:
         x, y = np.round(x, 0), np.round(y, 1)
     found_s, found_p = bootstrap_correlations(x, y, np.random.default_rng(9), resamples=50)
-    order = np.argsort(x, kind="stable")
-    for counts, s, p in zip(resampled_counts(60, np.random.default_rng(9), 50), found_s, found_p, strict=True):
-        items = np.repeat(order, counts.astype(int))
+    for items, s, p in zip(resampled(60, 9, 50), found_s, found_p, strict=True):
         assert s == pytest.approx(stats.spearmanr(x[items], y[items]).statistic, abs=1e-9)
         assert p == pytest.approx(stats.pearsonr(x[items], y[items]).statistic, abs=1e-9)
 
@@ -48,11 +65,10 @@ def test_large_input_in_bounded_memory() -> None:
 
 def test_ratios_equal_resampling_anew() -> None:
     rng = np.random.default_rng(2)
-    below = rng.integers(0, 3, size=(8, 2))
+    below = rng.integers(1, 3, size=(8, 2))
     above = below * rng.random((8, 2))
     found = bootstrap_ratios(above, below, np.random.default_rng(4), resamples=30)
-    for counts, ratios in zip(resampled_counts(8, np.random.default_rng(4), 30), found, strict=True):
-        items = np.repeat(np.arange(8), counts.astype(int))
+    for items, ratios in zip(resampled(8, 4, 30), found, strict=True):
         assert ratios == pytest.approx(above[items].sum(axis=0) / below[items].sum(axis=0))
 
 
@@ -65,3 +81,46 @@ def test_a_part_draws_by_seed_and_name_alone() -> None:
 def test_bad_seed(seed: object) -> None:
     with pytest.raises(InputError, match=f"seed is {seed!r}; it must be a whole number of at least 0"):
         part_generator(seed, "overall")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("cores", [None, 1, 2, 64])
+@pytest.mark.parametrize("n", [1, 40, MANY])
+def test_scores_are_in_the_order_of_the_draws(monkeypatch: pytest.MonkeyPatch, cores: int | None, n: int) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    rng = np.random.default_rng(5)
+    found = bootstrap(totals, 2, n, rng, 101)
+    draws = resampled(n, 5, 101)
+    assert np.array_equal(found, [np.full(101, n), draws.sum(axis=1)])
+    other = np.random.default_rng(5)
+    other.integers(0, n, size=draws.shape)
+    assert rng.random() == other.random()
+
+
+def test_correlations_are_the_same_for_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = np.random.default_rng(6).normal(size=(2, MANY))
+    found = []
+    for cores in (1, 2, 4):
+        monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
+        found.append(bootstrap_correlations(x, np.round(x + y, 1), np.random.default_rng(7), resamples=50))
+    assert np.array_equal(found[0], found[1]) and np.array_equal(found[0], found[2])
+
+
+def test_blocks_are_scored_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of four blocks waits for the three others, which one thread would never reach."""
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    together = Barrier(4, timeout=20)
+
+    def score(block: np.ndarray) -> np.ndarray:
+        together.wait()
+        return totals(block)
+
+    found = bootstrap(score, 2, MANY, np.random.default_rng(8), 16)
+    assert np.all(found[0] == MANY)
+
+
+def test_an_error_in_a_thread_is_raised() -> None:
+    def score(block: np.ndarray) -> np.ndarray:
+        raise ZeroDivisionError("in a thread")
+
+    with pytest.raises(ZeroDivisionError, match="in a thread"):
+        bootstrap(score, 2, MANY, np.random.default_rng(9), 30)

@@ -1,4 +1,4 @@
-"""Shares of clustered items, against statsmodels, SciPy, hand computations and properties."""
+"""Shares and bounded means of clustered items, against statsmodels, SciPy, hand computations and properties."""
 
 import math
 
@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.regression.linear_model import OLS
 
-from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
+from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.statistics.intervals import Interval, student, wilson_interval, wilson_of_share
-from eyechart.metrics.scoring.statistics.paired_shares import paired_share_interval
 from eyechart.metrics.scoring.statistics.shares import (
     Clusters,
     balanced_interval,
-    clustered_mean_difference,
+    bounded_mean_interval,
     clustered_variance,
     share_interval,
 )
@@ -75,7 +74,7 @@ def test_clusters_that_are_all_alike_have_no_variance(size: int) -> None:
         assert clustered_variance(values, groups)[0] == 0
         found = share_interval(values, Clusters(groups))
         if n_right in (0, size):
-            assert (found.kind, found.units) == ("wilson-by-cluster", 60)
+            assert (found.kind, found.units) == ("wilson-clustered", 60)
             assert (found.low, found.high) == pytest.approx(wilson_of_share(n_right / size, 60))
         else:
             assert (found.kind, found.units) == ("wilson-clustered", 60)
@@ -108,13 +107,6 @@ def test_clustered_interval_by_hand() -> None:
     assert _width(found) > 1.3 * _width(share_interval(right))
 
 
-def test_repeating_every_item_changes_hardly_anything() -> None:
-    right = np.random.default_rng(3).random(300) < 0.6
-    repeated = share_interval(np.repeat(right, 5), Clusters(np.repeat(np.arange(300), 5)))
-    alone = share_interval(right)
-    assert (repeated.low, repeated.high) == pytest.approx((alone.low, alone.high), abs=1e-3)
-
-
 def test_one_cluster_more_never_changes_the_width_by_a_jump() -> None:
     """Mean widths of runs with ten independent questions about each of 20 to 60 images."""
     rng = np.random.default_rng(0)
@@ -139,25 +131,11 @@ def test_few_clusters_are_covered(images: int, questions: int, correlation: floa
     assert 0.92 <= hits / 600 <= 0.985
 
 
-@pytest.mark.parametrize(("images", "questions"), [(25, 4), (20, 10)])
-def test_few_clusters_detect_a_difference(images: int, questions: int) -> None:
-    """At least half as often as a test that knows the correlation."""
-    rng, found = np.random.default_rng(2), []
-    numbers = np.repeat(np.arange(images), questions)
-    for _ in range(300):
-        ease = rng.normal(size=images)[numbers]
-        right = [rng.random(len(numbers)) < 1 / (1 + np.exp(-(place + ease))) for place in (1.4, 0.4)]
-        found.append(clustered_mean_difference(*right, Clusters(numbers)))
-    differences = np.array([one.difference for one in found])
-    oracle = np.mean(np.abs(differences) > 1.96 * differences.std())
-    assert oracle > 0.5 and np.mean([one.p_value < 0.05 for one in found]) > oracle / 2
-
-
 def test_a_cluster_that_outweighs_the_others_decides_alone() -> None:
     """A thousand questions about one image, and one about each of 30 others."""
     clusters = Clusters.of(["scene"] * 1000 + [f"{number}" for number in range(30)], 1030)
     found = share_interval([True] * 1000 + [False] * 30, clusters)
-    assert (found.kind, found.units) == ("wilson-by-cluster", 31)
+    assert (found.kind, found.units) == ("wilson-clustered", 31)
     effective = 1030**2 / (1000**2 + 30)
     assert (found.low, found.high) == pytest.approx(wilson_of_share(1000 / 1030, effective))
     assert _width(found) > 0.75
@@ -166,16 +144,9 @@ def test_a_cluster_that_outweighs_the_others_decides_alone() -> None:
 @pytest.mark.parametrize("right", [[True] * 60, [False] * 60, [True, False] * 30])
 def test_one_cluster_is_one_item(right: list[bool]) -> None:
     found = share_interval(right, Clusters.of(["scene"] * 60, 60))
-    assert (found.kind, found.units) == ("wilson-by-cluster", 1)
+    assert (found.kind, found.units) == ("wilson-clustered", 1)
     assert (found.low, found.high) == pytest.approx(wilson_of_share(float(np.mean(right)), 1))
     assert _width(found) > 0.75
-
-
-def test_all_right() -> None:
-    found = share_interval([True] * 200, Clusters(np.arange(200) // 2))
-    expected = stats.binomtest(100, 100).proportion_ci(method="wilson")
-    assert (found.low, found.high) == pytest.approx((expected.low, 1.0))
-    assert (found.kind, found.units) == ("wilson-by-cluster", 100)
 
 
 def test_nothing_and_one() -> None:
@@ -228,7 +199,9 @@ def test_merging_two_clusters_of_few_never_narrows(items: list[tuple[bool, int]]
     right, clusters = zip(*items, strict=True)
     before = share_interval(right, Clusters.of(clusters, len(items)))
     after = share_interval(right, Clusters.of([one if name == other else name for name in clusters], len(items)))
-    assume({before.kind, after.kind} <= {"wilson", "wilson-by-cluster"})
+    # Where each cluster counts as one item.
+    by_cluster = wilson_of_share(float(np.mean(right)), Clusters.of(clusters, len(items)).effective)
+    assume((before.low, before.high) == by_cluster)
     assert _width(after) >= _width(before) - 1e-12
 
 
@@ -278,38 +251,9 @@ def test_a_balanced_share_of_pairs_that_tell_nothing_of_their_dependence(yes: li
     assert found.high == pytest.approx((one.high + other.high) / 2)
 
 
-def test_a_balanced_share_of_one_cluster() -> None:
-    scene = Clusters(np.zeros(30, dtype=np.int64))
-    found = balanced_interval([True, False, True] * 10, [True, True, False] * 10, scene, scene)
-    expected = wilson_of_share(2 / 3, 1)
-    assert (found.low, found.high) == pytest.approx(expected) and found.units == 1
-
-
 def test_a_balanced_share_without_one_side() -> None:
     found = balanced_interval([True], [], Clusters(np.array([3])), Clusters(np.array([], dtype=np.int64)))
     assert math.isnan(found.low) and (found.kind, found.units) == ("none", 1)
-
-
-def test_a_difference_over_clusters_is_that_of_statsmodels() -> None:
-    (first, clusters), (second, _) = _drawn(70, 4, 1.0, 0), _drawn(70, 4, 1.0, 1)
-    found = clustered_mean_difference(first, second, clusters)
-    gaps = first.astype(float) - second
-    options = {"groups": clusters.numbers, "df_correction": True}
-    fitted = OLS(gaps, np.ones(len(gaps))).fit(cov_type="cluster", cov_kwds=options, use_t=True)
-    assert found.difference == pytest.approx(gaps.mean())
-    assert found.p_value == pytest.approx(fitted.pvalues[0], rel=1e-10)
-    assert found.interval == pytest.approx(tuple(fitted.conf_int()[0]), rel=1e-10)
-
-
-def test_a_difference_of_items_that_are_all_alike() -> None:
-    clusters = Clusters(np.arange(60) // 3)
-    same = clustered_mean_difference([1, 0, 1] * 20, [1, 0, 1] * 20, clusters)
-    whole = clustered_mean_difference([1] * 60, [0] * 60, clusters)
-    alike = clustered_mean_difference([1, 0, 0] * 20, [0] * 60, clusters)
-    assert (same.difference, same.p_value) == (0.0, 1.0) and (whole.difference, whole.p_value) == (1.0, 2 * 0.5**20)
-    assert all(map(math.isnan, (*same.interval, *whole.interval)))
-    # The variance of 60 independent items, of which a third differ, with the degrees of freedom of 20 clusters.
-    assert alike.interval[1] - alike.difference == pytest.approx(student(20) * math.sqrt(2 / 9 / 60))
 
 
 @pytest.mark.parametrize(
@@ -319,13 +263,6 @@ def test_a_difference_of_items_that_are_all_alike() -> None:
         (lambda: Clusters.of("ab", 2), InputError, "clusters must be a list with one value per row; it is 'ab'"),
         (lambda: Clusters.of(7, 2), InputError, "it is 7"),
         (lambda: Clusters.of(["a", ["b"]], 2), InputError, r"clusters\[1\] is \['b'\]; it must be a string, a number"),
-        (lambda: share_interval([math.nan]), InputError, r"right\[0\] is nan"),
-        (
-            lambda: clustered_mean_difference([1, 0], [0, 0], Clusters(np.array([0, 1]))),
-            UndefinedScoreError,
-            "at least 3 of about equal size; there are 2",
-        ),
-        (lambda: clustered_mean_difference([1], [0, 0], Clusters(np.array([0]))), InputError, "second has 2 rows"),
     ],
 )
 def test_bad_input(call, error: type[Exception], message: str) -> None:
@@ -346,8 +283,56 @@ def test_one_large_image_and_shares_near_one_do_not_narrow(sizes: list[int], sha
     assert hits / 500 > 0.93
 
 
-def test_opposite_answers_within_images_do_not_narrow_a_paired_interval() -> None:
-    first, second = [True, False] * 50, [False, True] * 50
-    together = paired_share_interval(first, second, Clusters(np.arange(100) // 2))
-    alone = paired_share_interval(first, second)
-    assert together.high - together.low >= alone.high - alone.low - 1e-9
+def test_independent_numbers_by_hand():
+    values = np.random.default_rng(0).choice([1.0, 2.0, 4.5, 5.0], 50)
+    parts = (values - 1) / 4
+    share, variance = parts.mean(), parts.var(ddof=1) / 50
+    rarer = 1 - parts
+    freedom = min(49, 1.5 * rarer.sum() ** 2 / np.sum(rarer**2) - 1)
+    n, t = share * (1 - share) / variance, stats.t.ppf(0.975, freedom)
+    centre = (share + t**2 / (2 * n)) / (1 + t**2 / n)
+    half = t / (1 + t**2 / n) * math.sqrt(share * (1 - share) / n + t**2 / (4 * n**2))
+    found = bounded_mean_interval(values, (1, 5))
+    assert (found.low, found.high) == pytest.approx((1 + 4 * (centre - half), 1 + 4 * (centre + half)))
+    assert (found.kind, found.units) == ("wilson", 50)
+
+
+def test_the_mirrored_numbers_have_the_mirrored_interval():
+    values = np.random.default_rng(1).uniform(0, 2, 40)
+    found, turned = bounded_mean_interval(values, (0, 2)), bounded_mean_interval(2 - values, (0, 2))
+    assert (found.low, found.high) == pytest.approx((2 - turned.high, 2 - turned.low))
+
+
+def test_numbers_at_the_ends_are_never_wider_than_right_and_wrong_answers():
+    values = np.arange(60) < 58
+    found, (low, high) = bounded_mean_interval(2 * values, (0, 2)), wilson_of_share(58 / 60, 60)
+    assert (found.low, found.high) == pytest.approx((2 * low, 2 * high))
+
+
+def test_clusters_of_equal_numbers_count_once():
+    values = np.random.default_rng(2).choice([0.0, 1.0, 1.5, 2.0], 40)
+    alone = bounded_mean_interval(values, (0, 2))
+    found = bounded_mean_interval(np.repeat(values, 3), (0, 2), Clusters(np.repeat(np.arange(40), 3)))
+    assert (found.low, found.high) == pytest.approx((alone.low, alone.high))
+    assert (found.kind, found.units) == ("wilson-clustered", 40)
+    unread = bounded_mean_interval(values, (0, 2), Clusters.of([None] * 40, 40))
+    assert (unread.low, unread.kind) == (alone.low, "wilson-unread")
+
+
+@pytest.mark.parametrize("values", [[0.5, 1.0] * 9, [2.0] * 30, [0.1 + 0.2, 0.3] * 15])
+def test_a_mean_of_few_or_equal_numbers_has_no_interval(values):
+    found = bounded_mean_interval(values, (0, 2))
+    assert found.kind == "none" and math.isnan(found.low) and math.isnan(found.high)
+
+
+@pytest.mark.parametrize("n", [60, 100, 300, 500])
+@pytest.mark.parametrize("shares", [(0.9, 0.06, 0.04), (0.2, 0.4, 0.4), (0.03, 0.07, 0.9)])
+def test_means_near_an_end_are_covered(n, shares):
+    """A judge's scores in five rounds, of which four in five repeat the image's own; means 0.14, 1.2 and 1.87."""
+    rng, hits = np.random.default_rng(n), 0
+    truth = shares[1] + 2 * shares[2]
+    for _ in range(600):
+        own, other = rng.choice(3, p=shares, size=(n, 1)), rng.choice(3, p=shares, size=(n, 5))
+        found = bounded_mean_interval(np.where(rng.random((n, 5)) < 0.8, own, other).mean(axis=1), (0, 2))
+        hits += found.low <= truth <= found.high
+    assert 0.92 <= hits / 600 <= 0.98
