@@ -2,17 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from eyechart.metrics.scores import DIMENSIONS
 
 
 def unparsed_replies(scores: Mapping[str, Any]) -> tuple[int, int]:
-    """How many replies could not be parsed, or are incomplete texts, and of how many.
-
-    Args:
-        scores: What a metric returned, or the diagnostics of ratings.
+    """How many replies could not be parsed, or are incomplete texts, and of how many; from scores or diagnostics.
 
     Examples:
         >>> unparsed_replies({"extraction": {"unmatched": 0.25}, "n": 8})
@@ -35,16 +31,6 @@ def unparsed_replies(scores: Mapping[str, Any]) -> tuple[int, int]:
     return (round(share * total), total) if share and math.isfinite(share * total) else (0, total)
 
 
-def are_texts(scores: Mapping[str, Any]) -> bool:
-    """Whether the replies are scored as texts, so that only incomplete ones count as not parsed."""
-    return "outcomes" in scores
-
-
-def are_ratings(scores: Mapping[str, Any], diagnostics: Mapping[str, Any]) -> bool:
-    """Whether the replies are ratings, of which only the diagnostics of a result count those without a number."""
-    return scores.keys().isdisjoint(("extraction", "outcomes")) and {"unread", "replies"} <= diagnostics.keys()
-
-
 def cut_replies(scores: Mapping[str, Any]) -> int:
     """How many of the replies that could not be parsed were cut off."""
     shares = scores.get("extraction", {})
@@ -52,8 +38,7 @@ def cut_replies(scores: Mapping[str, Any]) -> int:
     return round(unparsed_replies(scores)[1] * share) if share else 0
 
 
-@dataclass(frozen=True)
-class JudgeCounts:
+class JudgeCounts(NamedTuple):
     """What a judge did in a result."""
 
     rounds: int

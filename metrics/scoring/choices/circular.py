@@ -39,13 +39,10 @@ from eyechart.metrics.scoring.judging.replies import Judge
 from eyechart.metrics.scoring.statistics.intervals import listed_intervals
 from eyechart.metrics.scoring.statistics.shares import Clusters, share_interval
 
-MISSING = ("error", "drop")
 _UNDEFINED = {
     "circular_accuracy": "every question was dropped",
     "vanilla_accuracy": "no question has its rotation 0",
 }
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -53,13 +50,12 @@ class Questions:
     """The questions that rows ask, in order of first appearance."""
 
     ids: list[str]
-    first_rows: IntArray
-    """The first row of each question."""
-    n_passes: IntArray
+    first_rows: NDArray[np.int64]
+    n_passes: NDArray[np.int64]
     """Total number of passes of each question, given or missing."""
-    of_row: IntArray
+    of_row: NDArray[np.int64]
     """Number of each row's question."""
-    chance: FloatArray
+    chance: NDArray[np.float64]
     """Probability of guessing correctly in every pass, for each question."""
 
 
@@ -68,10 +64,6 @@ def find_questions(replies: Replies) -> Questions:
 
     Without `pass_counts`, a question has as many passes as options that change position between its rows, or as options
     if only one row is given; but at least as many as rows.
-
-    Raises:
-        InputError: An identifier, a rotation, a count or a reference is invalid; a rotation is repeated; more passes
-            are given than the count says; or the rows of a question have different counts or groups.
 
     Examples:
         >>> shown = [["x", "y", "none"], ["y", "x", "none"]]
@@ -150,16 +142,13 @@ def add_circular(items: Items, replies: Replies, missing: str = "error") -> Item
         missing: What happens to a question with missing passes whose given passes are all correct: "error", or "drop",
             which makes `circular_correct` None.
 
-    Raises:
-        InputError: As for `find_questions`; or `missing` is not allowed, or is "error" and a question is incomplete.
-
     Examples:
         >>> asked = {"question_ids": ["p", "p", "q"], "rotations": [0, 1, 0]}
         >>> replies = Replies(None, ["A", "B", "A"], [["x", "y"], ["y", "x"], ["x", "y"]], **asked)
         >>> add_circular({"correct": [True, False, True]}, replies, missing="drop")["circular_correct"]
         [False, False, None]
     """
-    check_member("missing", missing, MISSING)
+    check_member("missing", missing, ("error", "drop"))
     questions = find_questions(replies)
     n = len(questions.ids)
     wrong = np.bincount(questions.of_row, weights=~np.array(items["correct"], dtype=bool), minlength=n) > 0
@@ -234,7 +223,9 @@ def circular_scores(
     return whole | map_groups(replies.groups or {}, part) | {"missing": missing} | applying
 
 
-def _over_passes(letters: Sequence[str | None], replies: Replies, questions: Questions) -> dict[str, FloatArray]:
+def _over_passes(
+    letters: Sequence[str | None], replies: Replies, questions: Questions
+) -> dict[str, NDArray[np.float64]]:
     """Flip rate and position-free accuracy of each question, from the letter chosen in each pass.
 
     A reply that names no option is an answer of its own for flips, and no vote for the majority.

@@ -80,21 +80,13 @@ def _spread(
     share = float(flags.mean())
     # The mean variance among k independent recalls of variance share (1 - share) / n each.
     variance = share * (1 - share) * (k - 1) / k**2 * float((1 / counts).sum())
-    effect = _cluster_effect((flags - share) / counts[columns], columns, clusters)
+    # What each row adds to the recall at its position, minus the share of correct answers.
+    parts = (flags - share) / counts[columns]
+    n_clusters, independent = clusters.n_clusters, float(parts @ parts) * (k - 1) / k**2
+    if n_clusters < len(parts) and independent:
+        sums = np.zeros((n_clusters, k))
+        np.add.at(sums, (np.unique(clusters.numbers, return_inverse=True)[1], columns), parts)
+        effect = float(sums.var(axis=1).sum()) / independent
+        variance *= effect if n_clusters >= FEW_UNITS else max(effect, 1.0)
     recall = np.bincount(columns, weights=flags) / counts
-    return len(flags), float(np.std(recall)), math.sqrt(variance * effect)
-
-
-def _cluster_effect(parts: NDArray[np.float64], columns: NDArray[np.int64], clusters: Clusters) -> float:
-    """Variance over positions for these clusters, divided by the variance for independent rows.
-
-    `parts` are what each row adds to the recall at its position, minus the share of correct answers.
-    """
-    n_clusters, k = clusters.n_clusters, int(columns.max()) + 1
-    independent = float(parts @ parts) * (k - 1) / k**2
-    if n_clusters == len(parts) or not independent:
-        return 1.0
-    sums = np.zeros((n_clusters, k))
-    np.add.at(sums, (np.unique(clusters.numbers, return_inverse=True)[1], columns), parts)
-    effect = float(sums.var(axis=1).sum()) / independent
-    return effect if n_clusters >= FEW_UNITS else max(effect, 1.0)
+    return len(flags), float(np.std(recall)), math.sqrt(variance)

@@ -31,9 +31,6 @@ from eyechart.metrics.scoring.statistics.shares import Clusters
 
 STEPS = ("exact", "declared", "judge", "random")
 """The steps that can decide a row. The step of an undecided row is one of `UNREAD`."""
-TEMPLATES = ("mmbench_choice", "q_bench_vote")
-FALLBACKS = ("wrong", "random")
-JUDGE_READS = ("unmatched", "all")
 
 
 @dataclass(frozen=True)
@@ -129,9 +126,9 @@ class ExtractionSettings:
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        check_member("judge_template", self.judge_template, TEMPLATES)
-        check_member("fallback", self.fallback, FALLBACKS)
-        check_member("judge_reads", self.judge_reads, JUDGE_READS)
+        check_member("judge_template", self.judge_template, ("mmbench_choice", "q_bench_vote"))
+        check_member("fallback", self.fallback, ("wrong", "random"))
+        check_member("judge_reads", self.judge_reads, ("unmatched", "all"))
         check_member("extraction", self.extraction, EXTRACTIONS)
         check_count("rounds", self.rounds)
         check_seed(self.seed)
@@ -172,7 +169,7 @@ class ExtractionSettings:
                 "judge_unscored": failed.count(self.rounds),
                 "judge_ties": sum(lost < self.rounds and step != "judge" for lost, step in asked),
             }
-            if self.judge_reads != JUDGE_READS[0]:
+            if self.judge_reads == "all":
                 settings["judge_reads"] = self.judge_reads
         return settings
 

@@ -28,17 +28,11 @@ from eyechart.metrics.scoring.judging.replies import Judge
 from eyechart.metrics.scoring.statistics.intervals import listed_intervals
 from eyechart.metrics.scoring.statistics.shares import Clusters, share_interval
 
-UNREADABLE_FORCED = ("apart", "wrong")
 OUTCOMES = ("right answer", "wrong answer", "right refusal", "wrong refusal", "unreadable")
 
 
 def without_refusal(options: Sequence[str], refusal: str) -> list[str]:
-    """The options that the forced pass shows: all but the refusal.
-
-    Examples:
-        >>> without_refusal(["Bright", "I don't know", "Dark"], "B")
-        ['Bright', 'Dark']
-    """
+    """The options that the forced pass shows: all but the refusal."""
     place = ascii_uppercase.index(refusal)
     return [*options[:place], *options[place + 1 :]]
 
@@ -84,9 +78,6 @@ def read_self_awareness(
         The items of `read_choices`; `forced_choice` (a letter in `choices`), `forced_step` and
         `forced_judge_failed_rounds`, None if the question was not refused; and `outcome`, one of `OUTCOMES`.
 
-    Raises:
-        InputError: A refusal is not an option of its own, or the forced reply to a refused question is missing.
-
     Examples:
         >>> first, forced = ["Bright", "I don't know", "B"], [None, "B", "Bright"]
         >>> given = {"choices": [["Bright", "I don't know", "Dark"]] * 3, "refusals": ["B"] * 3}
@@ -95,7 +86,7 @@ def read_self_awareness(
         ([None, 'C', 'A'], ['right answer', 'wrong refusal', 'right refusal'])
     """
     settings = settings or ExtractionSettings()
-    check_member("unreadable_forced", unreadable_forced, UNREADABLE_FORCED)
+    check_member("unreadable_forced", unreadable_forced, ("apart", "wrong"))
     if judge is not None:
         # A judge may cost money, so a missing reply that the rules can find is reported before it is asked.
         _refused(read_choices(replies, ExtractionSettings(extraction=settings.extraction)), replies)
