@@ -109,10 +109,7 @@ class BenchmarkBuilder(PreparedBuilder):
         if config.images not in IMAGES:
             raise unknown_name("value", config.images, IMAGES, "of images")
         left_out = LeftOut(skip_missing=config.skip_missing, skip_bad=config.skip_bad, log=dl_manager.is_streaming)
-        size = DATASETS[self.name].download_gb if self.name in DATASETS and config.images == "load" else 0
-        if size and config.data_dir is None and not config.own_data_files and not self.by_hand():
-            text = "%s: %g GB to download, unless in the cache; licence: %s"
-            _logger.warning(text, self.name, size, self.info.license)
+        self.show_download()
         annotations = self._annotations(dl_manager)
         present = [annotation.split for annotation in annotations]
         for split in config.only_splits:
@@ -134,6 +131,18 @@ class BenchmarkBuilder(PreparedBuilder):
         if not dl_manager.is_streaming:
             left_out.save(self.output_folder)
         return [datasets.SplitGenerator(name=split, gen_kwargs={"rows": part}) for split, (_, part) in rows.items()]
+
+    def show_download(self) -> None:
+        """Log the size and the licence of a large download that is about to begin."""
+        config, size = self.config, DATASETS[self.name].download_gb if self.name in DATASETS else 0
+        if (
+            size
+            and config.images == "load"
+            and config.data_dir is None
+            and not (config.own_data_files or self.by_hand())
+        ):
+            text = "%s: %g GB to download, unless in the cache; licence: %s"
+            _logger.warning(text, self.name, size, self.info.license)
 
     def _generate_examples(self, rows: Iterable[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
         for row in rows:

@@ -188,6 +188,7 @@ class TwoAfc(BenchmarkBuilder):
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
         self.config.check()
         if self.config.source is not None:
+            self._source.show_download()
             return [part for part in self._source._annotations(dl_manager) if part.split == "test"]
         chosen = chosen_data_files(self.config, (".json",))
         if chosen is not None:

@@ -9,7 +9,7 @@ import datasets
 
 from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilder
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError, unknown_name
+from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError, unknown_name
 from eyechart.datasets_scripts.common.files.data_files import chosen_data_files
 from eyechart.datasets_scripts.common.files.readers import Row, text_field
 from eyechart.datasets_scripts.common.instructions import PASS_FOLDER, numbered_steps
@@ -52,11 +52,11 @@ class QualityBuilder(BenchmarkBuilder):
     @property
     def _how_to_get(self) -> str:
         database = self.database
-        folder = next(filter(None, database.folders))
+        scores, folder = database.score_files[0].replace("+", ", "), next(filter(None, database.folders))
         return numbered_steps(
             f"To get {find_dataset(self.name).title} by hand",
             f"Download {database.to_download} from {database.homepage}",
-            f"Put {database.score_files[0]} and the images into one folder, these best into {folder}/",
+            f"Put {scores} into a folder, and the images into {folder}/ in it",
             PASS_FOLDER,
         )
 
@@ -109,11 +109,8 @@ class QualityBuilder(BenchmarkBuilder):
         layout: ScoreFormat = raw[FORMAT]
         name = text_field(raw, layout.image, path=path, number=number)
         facts = self._facts(name)
-        try:
-            if not self._is_part(name, raw, facts, annotation.split):
-                return None
-        except ValueError as error:
-            raise BadAnnotationError(str(error), path=path, row=number) from error
+        if not self._is_part(name, raw, facts, annotation.split):
+            return None
         example = dict.fromkeys(self.info.features) | {"id": name, "image": name}
         return example | layout.scores_of(raw, path=path, number=number) | facts
 

@@ -60,9 +60,6 @@ class ScoreFormat:
     def scores_of(self, raw: dict[str, Any], *, path: str, number: int) -> dict[str, float | None]:
         """Return a row's `quality` (higher is better), `quality_std` and `released_score`.
 
-        Raises:
-            BadAnnotationError: A number is missing or malformed, or the ratings are not counts.
-
         Examples:
             >>> layout = ScoreFormat(score="dmos", worst=1.0)
             >>> layout.scores_of({"image": "a.png", "dmos": "0.25"}, path="scores.csv", number=2)
@@ -73,8 +70,7 @@ class ScoreFormat:
         if self.ratings:
             counts = [number_field(raw, column, path=path, number=number) for column in self.ratings]
             if min(counts) < 0 or sum(counts) == 0:
-                reason = f"fields {', '.join(self.ratings)} must be counts of ratings, found {counts}"
-                raise BadAnnotationError(reason, path=path, row=number)
+                raise ValueError(f"fields {', '.join(self.ratings)} must be counts of ratings, found {counts}")
             quality = sum(rating * count for rating, count in enumerate(counts, 1)) / sum(counts)
         std = None if self.std is None else number_field(raw, self.std, path=path, number=number)
         return {"quality": quality, "quality_std": std, "released_score": score}
