@@ -79,7 +79,7 @@ def _best_option(options: Sequence[str], answer: str) -> str:
         return named
     shares = [_share(_content_words(option), _content_words(answer)) for option in options]
     best = max(shares, default=0.0)
-    return ascii_uppercase[shares.index(best)] if best > 0 and shares.count(best) == 1 else NO_OPTION
+    return ascii_uppercase[shares.index(best)] if shares.count(best) == 1 else NO_OPTION
 
 
 def _share(words: set[str], others: set[str]) -> float:

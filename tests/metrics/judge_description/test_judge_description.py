@@ -174,6 +174,7 @@ def test_several_descriptions_of_an_image_and_images_without_a_score() -> None:
     shared = description_scores(columns, None, settings, clusters=[*images[:9], *map(str, range(9, n))])
     assert shared["intervals"]["mean"] == {"kind": "wilson-clustered", "units": 26}
     assert alone["sum_ci95"][0] < alone["sum"] < alone["sum_ci95"][1]
+    assert alone["mean_ci95"] == pytest.approx([end / 3 for end in alone["sum_ci95"]])
     one = description_scores(columns, {"kind": ["odd one", *["other"] * (n - 1)]}, settings)["by_kind"]["odd one"]
     assert one["intervals"]["sum"] == {"kind": "none", "units": 1} and all(map(math.isnan, one["sum_ci95"]))
 
