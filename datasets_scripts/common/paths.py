@@ -104,12 +104,13 @@ def find_image(folders: Sequence[str], name: str) -> str | None:
     """
     names = dict.fromkeys((name, unicodedata.normalize("NFD", name)))
     paths = {os.path.join(folder, spelling): folder for folder in folders for spelling in names}
-    inside = [path for path, folder in paths.items() if is_below(path, folder)]
-    found = next(filter(os.path.isfile, inside), None)
-    if found is None and len(inside) < len(paths):
+    for path, folder in paths.items():
+        if os.path.isfile(path) and is_below(path, folder):
+            return os.path.realpath(path)
+    if not all(is_below(path, folder) for path, folder in paths.items()):
         reason = "points outside the image folder, or is a link that does; copy the file there"
         raise ValueError(f"image {name!r:.200} {reason}: {folders[0]}")
-    return None if found is None else os.path.realpath(found)
+    return None
 
 
 def is_below(path: str, folder: str) -> bool:
