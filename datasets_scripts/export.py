@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_SHARD_BYTES = 1_000_000_000
-PRIVATE_COLUMNS = ("answer", "description")
-"""Columns that are private in a private split."""
-PASSES_COLUMN = "passes"
+_PRIVATE_COLUMNS = ("answer", "description")
+_PASSES = "passes"
 """Column of structs that repeat the answer for each pass of a question."""
 _CHUNKS = {"min_chunk_size": 256 * 1024, "max_chunk_size": 1024 * 1024, "norm_level": 0}
 """Pages end where the content says, so that the Hub stores equal parts of two exports once; as `datasets` 5 does it."""
@@ -104,22 +103,9 @@ def export(
                 if config is None and len(sources) > 1:
                     error.add_note(f"The error is in config {one!r}. To export only others: config=... or --config")
                 raise
-            # The folders of this machine are not to be published.
-            skipped = [{**item, "path": os.path.basename(item["path"])} for item in left_out(parts)]
-            place = unfinished / ("data" if one == "default" else one)
-            place.mkdir()
-            splits = []
-            for split, part in parts.items():
-                private = split in dataset.private_splits(one)
-                blank, texts = _private_texts(part, private, i_have_the_rights)
-                files, size = _write_shards(part, place, split, blank, max_shard_bytes)
-                rows = f"{part.num_rows} rows"
-                if not is_mini and (share := _share(part, official_counts(name, one, split, options))):
-                    rows += f" ({share})"
-                if count := sum(item["split"] == split for item in skipped):
-                    rows += f"; {count} rows were left out, see `{SIDECAR}`"
-                splits.append(WrittenSplit(split, files, part.num_rows, size, rows + texts))
-            written.append(WrittenConfig(one, next(iter(parts.values())).features, splits, skipped))
+            official = {split: () if is_mini else official_counts(name, one, split, options) for split in parts}
+            private = dataset.private_splits(one)
+            written.append(_write_config(unfinished, one, parts, private, i_have_the_rights, official, max_shard_bytes))
         origin = "a local copy of the release" if any(sources.values()) else "the official release"
         if is_mini:
             origin = "eyechart's synthetic demo data, which have the benchmark's layout but not its items"
@@ -190,15 +176,39 @@ def _sources(configs: Sequence[str], data_dir: Folder | Mapping[str, Folder] | N
     return {config: data_dir[config] for config in configs}
 
 
-def _private_texts(part: "datasets.Dataset", private: bool, has_rights: bool) -> tuple[str, str]:
-    """The column of answers or golden texts to leave empty ("" for none), and what the card says about it."""
-    column = next((name for name in PRIVATE_COLUMNS if name in part.column_names), "")
-    given = sum(map(bool, part[column])) if column else 0
-    if private and given and not has_rights:
-        return column, f"; {given} {column}s are private and were left out"
-    if column and not given:
-        return "", f"; {column}s are {'private and ' if private else ''}not part of this copy"
-    return "", f"; {column}s are private: do not redistribute this copy" if private else ""
+def _write_config(
+    folder: Path,
+    config: str,
+    parts: "datasets.DatasetDict",
+    private: Sequence[str],
+    has_rights: bool,
+    official: Mapping[str, tuple[int, ...]],
+    max_shard_bytes: int,
+) -> WrittenConfig:
+    """Write the splits of a configuration; the texts of `private` ones are left empty without the rights."""
+    # The folders of this machine are not to be published.
+    skipped = [{**item, "path": os.path.basename(item["path"])} for item in left_out(parts)]
+    place = folder / ("data" if config == "default" else config)
+    place.mkdir()
+    splits = []
+    for split, part in parts.items():
+        column = next((name for name in _PRIVATE_COLUMNS if name in part.column_names), "")
+        given = sum(map(bool, part[column])) if column else 0
+        blank = column if split in private and not has_rights and given else ""
+        files, size = _write_shards(part, place, split, blank, max_shard_bytes)
+        contents = f"{part.num_rows} rows"
+        if share := _share(part, official[split]):
+            contents += f" ({share})"
+        if count := sum(item["split"] == split for item in skipped):
+            contents += f"; {count} rows were left out, see `{SIDECAR}`"
+        if blank:
+            contents += f"; {given} {column}s are private and were left out"
+        elif column and not given:
+            contents += f"; {column}s are {'private and ' if split in private else ''}not part of this copy"
+        elif split in private:
+            contents += f"; {column}s are private: do not redistribute this copy"
+        splits.append(WrittenSplit(split, files, part.num_rows, size, contents))
+    return WrittenConfig(config, next(iter(parts.values())).features, splits, skipped)
 
 
 def _share(part: "datasets.Dataset", official: tuple[int, ...]) -> str:
@@ -246,9 +256,9 @@ def _embedded_tables(part: "datasets.Dataset", blank: str) -> Iterator["pa.Table
         # `to_parquet` would store the images' paths instead of their bytes.
         table = embed_table_storage(table.cast(part.features.arrow_schema))
         emptied: dict[str, list[Any]] = {blank: [""] * len(table)} if blank else {}
-        if blank and PASSES_COLUMN in table.column_names:
-            passes = table.column(PASSES_COLUMN).to_pylist()
-            emptied[PASSES_COLUMN] = [[{**one, blank: ""} for one in of_row] for of_row in passes]
+        if blank and _PASSES in table.column_names:
+            passes = table.column(_PASSES).to_pylist()
+            emptied[_PASSES] = [[{**one, blank: ""} for one in of_row] for of_row in passes]
         for name, values in emptied.items():
             field = table.schema.field(name)
             table = table.set_column(table.column_names.index(name), field, pa.array(values, field.type))
