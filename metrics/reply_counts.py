@@ -7,15 +7,26 @@ from typing import Any, NamedTuple
 from eyechart.metrics.scores import DIMENSIONS
 
 
-def unparsed_replies(scores: Mapping[str, Any]) -> tuple[int, int]:
-    """How many replies could not be parsed, or are incomplete texts, and of how many; from scores or diagnostics.
+def are_texts(scores: Mapping[str, Any]) -> bool:
+    """Whether the replies are scored as texts, so that only incomplete ones count as not parsed."""
+    return "outcomes" in scores
+
+
+def unparsed_replies(scores: Mapping[str, Any], diagnostics: Mapping[str, Any] | None = None) -> tuple[int, int]:
+    """How many replies could not be parsed, or are incomplete texts, and of how many.
+
+    Only replies with a number are items of ratings; the diagnostics of their result count all of them.
 
     Examples:
         >>> unparsed_replies({"extraction": {"unmatched": 0.25}, "n": 8})
         (2, 8)
     """
-    if "replies" in scores:
-        return scores["unread"], scores["replies"]
+    if (
+        diagnostics
+        and {"unread", "replies"} <= diagnostics.keys()
+        and scores.keys().isdisjoint(("extraction", "outcomes"))
+    ):
+        return diagnostics["unread"], diagnostics["replies"]
     if "extraction" in scores:
         share = scores["extraction"].get("unmatched")
         of_circular = "n_passes" if scores.get("distribution_over") == "all passes" else "n_vanilla"

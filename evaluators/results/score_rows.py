@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from eyechart.evaluators.results.finished_runs import TaskKey
 from eyechart.evaluators.results.notes import Note, grouped, note
 from eyechart.evaluators.results.results_file import AVERAGE, TaskResult
-from eyechart.metrics.reply_counts import unparsed_replies
+from eyechart.metrics.reply_counts import are_texts, unparsed_replies
 from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scores import INTERVALS, specs_in
 from eyechart.metrics.scoring.statistics.intervals import PLAIN
@@ -63,14 +63,11 @@ def is_above_chance(result: TaskResult) -> bool | None:
 
 def unparsed_note(result: TaskResult) -> Note | None:
     """That over 20 % of the replies could not be parsed, so the scores do not describe the model; None if they do."""
-    # Scores of ratings count only replies with a number; the diagnostics, which nobody recomputes, count all of them.
     scores = result.scores or {}
-    if scores.keys().isdisjoint(("extraction", "outcomes")) and {"unread", "replies"} <= result.diagnostics.keys():
-        scores = result.diagnostics
-    count, total = unparsed_replies(scores)
+    count, total = unparsed_replies(scores, result.diagnostics)
     if count <= 0.2 * total:
         return None
-    return note("mostly_unparsed", unparsed=count, of=total, are_texts="outcomes" in scores)
+    return note("mostly_unparsed", unparsed=count, of=total, are_texts=are_texts(scores))
 
 
 def repeat_rows(repeats: Mapping[str, Any], scores: Scores) -> Iterator[ScoreRow]:
