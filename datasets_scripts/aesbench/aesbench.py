@@ -6,9 +6,9 @@ https://arxiv.org/abs/2401.08276. Each configuration has one question on every i
 
 The release is an archive with a password: pass the unpacked folder. `AesBench_evaluation.json` maps an image's name,
 which is the row's id, to its parts `AesP`, `AesE`, `AesA1` and `AesI` (in some copies `AesP_data` and so on). A part
-has a `Question`; `Options`, one string with a line `A) ...` for each option; and, in copies with answers, an `Answer`:
-a letter, an option (`B) No`, `No`), or the text of an interpretation. If no row of a part has an answer, the answers
-are private and empty; if only some rows have one, a row without is an error. Three questions of the release have a
+has a `Question`; `Options`, one string with a line `A) ...` for each option, kept as `released_options`; and, in some
+copies, an `Answer`: a letter, an option (`B) No`, `No`), or the text of an interpretation. If no row of a part has one,
+the answers are private; if only some rows have one, a row without is an error. Three questions of the release have a
 second option without a text, or with the letter of the first option: an option's letter is its position.
 
 VLMEvalKit's tables of the multiple-choice parts need no password. `AesBench_TEST.tsv`, which is downloaded without
@@ -16,17 +16,9 @@ VLMEvalKit's tables of the multiple-choice parts need no password. `AesBench_TES
 is read as `test` if it is named or is the only file in the folder. The part of a row is read from its category, from
 its index, or from the question of `assessment`, which is always the same; a row with none of these is an error.
 
-`released_options` is the string as released, as the released prompts show it; some of its options lack the blank after
-the bracket.
-
-Columns that the release does not have are filled in only if their value is certain; otherwise they are "":
-
-- `question_type`, from the wording: "yes-or-no" if the options are yes and no, else the question's first word if it is
-  what, how or why;
-- `image_source`, from the image's name, which shows its dataset in the paper's Table 1;
-- `dimension` is "".
-
-To set all three, put `AesBench_groups.csv` into `data_dir`, see `eyechart.datasets_scripts.common.choice.aesthetics`.
+The release does not have the groups: `question_type` is read from the wording, `image_source` from the image's name, ""
+if that is not certain; `dimension` is "". To set all three, put `AesBench_groups.csv` into `data_dir`, see
+`eyechart.datasets_scripts.common.choice.aesthetics.read_groups`.
 
 The question of `interpretation` states the true aesthetic level, which is also its `level`. It must never be shown
 before the question of `assessment` on the same image has been answered, nor in the same conversation.
@@ -36,7 +28,6 @@ import os
 import re
 import warnings
 from string import ascii_uppercase
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 import datasets
@@ -61,13 +52,9 @@ from eyechart.datasets_scripts.common.instructions import PASS_FOLDER, numbered_
 from eyechart.datasets_scripts.common.paths import first_file, release_folder
 
 ANNOTATION_FILES = ("AesBench_evaluation.json", "EAPD_release/AesBench_evaluation.json")
-TABLES = MappingProxyType(
-    {
-        "AesBench_TEST.tsv": "58b1f7ba2cc32e1d68896d6ee716bbf8",
-        "AesBench_VAL.tsv": "3edb0c319e9187aa0b97fe7a11700a8c",
-    }
-)
-"""VLMEvalKit's tables with their MD5 checksums, the complete one first."""
+TABLES = ("AesBench_TEST.tsv", "AesBench_VAL.tsv")
+"""VLMEvalKit's tables, the complete one first."""
+_CHECKSUM = "58b1f7ba2cc32e1d68896d6ee716bbf8"
 GROUPS_FILE = "AesBench_groups.csv"
 IMAGE_FOLDERS = ("images", "EAPD_release/images", "")
 LEVELS = ("high", "medium", "low")
@@ -143,13 +130,11 @@ class AesBench(BenchmarkBuilder):
         return [Annotation("test", files, tuple(os.path.join(folder, *name.split("/")) for name in IMAGE_FOLDERS))]
 
     def _downloaded(self, dl_manager: datasets.DownloadManager) -> str:
-        if self._is_text or dl_manager.is_streaming:
-            why = "streaming needs unpacked files" if dl_manager.is_streaming else "it cannot be downloaded"
-            reason = f"dataset {self.name!r}, config {self.config.name!r}, needs data_dir: {why}\n{_HOW_TO_GET}"
-            raise MissingFileError(reason)
-        name, checksum = next(iter(TABLES.items()))
-        path = self._fetch(dl_manager, _TABLES_HOME + name, _HOW_TO_GET)
-        check_md5(path, (checksum,), _TABLES_HOME + name)
+        if self._is_text:
+            reason = f"dataset {self.name!r}, config 'interpretation', needs data_dir: it cannot be downloaded"
+            raise MissingFileError(f"{reason}\n{_HOW_TO_GET}")
+        path = self._fetch(dl_manager, _TABLES_HOME + TABLES[0], _HOW_TO_GET)
+        check_md5(path, (_CHECKSUM,), _TABLES_HOME + TABLES[0])
         return path
 
     def _read(self, path: str) -> list[Row]:

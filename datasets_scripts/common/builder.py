@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import datasets
 
 from eyechart.datasets_scripts.catalog import DATASETS
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, unknown_name
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError, unknown_name
 from eyechart.datasets_scripts.common.files.archives import image_folders, unpack
 from eyechart.datasets_scripts.common.files.checksums import check_sha256
 from eyechart.datasets_scripts.common.files.downloads import resumable_download
@@ -156,6 +156,8 @@ class BenchmarkBuilder(PreparedBuilder):
 
     def _fetch(self, dl_manager: datasets.DownloadManager, location: str, how_to_get: str) -> str:
         """Download one of the release's files into the cache of `datasets`, or its rest, and return its path there."""
+        if dl_manager.is_streaming:
+            raise UsageError(f"streaming needs data_dir: the files must be downloaded first\n{how_to_get}")
         # The Hub's address may be that of a mirror.
         place = location.replace("https://huggingface.co", datasets.config.HF_ENDPOINT)
         try:

@@ -38,9 +38,7 @@ from eyechart.datasets_scripts.common.left_out import LeftOut
 from eyechart.datasets_scripts.common.paths import is_image, release_folder
 
 NAME_KEYS = ("img_path", "image", "id")
-"""Keys of an image's name in a file of golden texts."""
 TEXT_KEYS = ("description", "golden_description", "text")
-"""Keys of the golden text."""
 GOLDEN_FILES = ("descriptions.json", "descriptions.jsonl", "descriptions.csv")
 IMAGE_FOLDERS = ("images_lldescribe", "images", "")
 """Folders that may contain the images; the first one with an image is used."""
@@ -76,9 +74,6 @@ class LLDescribe(BenchmarkBuilder):
             golden = golden or _golden_files(data_dir)
         elif golden:
             data_dir = os.path.dirname(golden[0])
-        elif dl_manager.is_streaming:
-            reason = "streaming needs data_dir: the images are in an archive, which must be unpacked"
-            raise UsageError(f"{reason}\n{_HOW_TO_GET}")
         else:
             data_dir = self._unpack(self._fetch(dl_manager, f"{_HUB}/resolve/main/{IMAGE_ARCHIVE}", _HOW_TO_GET))
         # Unpacked even if no image is loaded: without golden texts, the images' names are the only annotations.

@@ -3,13 +3,8 @@
 Q-Bench: A Benchmark for General-Purpose Foundation Models on Low-level Vision, https://arxiv.org/abs/2309.14181,
 Sec. 2.2. 1,495 questions each in `dev` and `test`, 2 to 4 options, one correct; the answers of `test` are private.
 
-Layouts that are read (details in `common/choice/q_bench.py`):
-
-- the release: `llvisionqa_dev.json` and `llvisionqa_test.json`; the images next to them, in `images_llvisionqa/`, in
-  `images/`, or in `images_llvisionqa.tar`;
-- the Hub's Parquet form (`q-future/Q-Bench-HF`) with the column `image`;
-- VLMEvalKit's tables `Q-Bench1_VAL.tsv` (dev) and `Q-Bench1_TEST.tsv`, from
-  https://huggingface.co/datasets/zhangzicheng/qbench_tsv.
+Layouts that are read, see `common/choice/q_bench.py`: the release; the Hub's Parquet form `q-future/Q-Bench-HF`;
+VLMEvalKit's tables, from https://huggingface.co/datasets/zhangzicheng/qbench_tsv.
 """
 
 from types import MappingProxyType

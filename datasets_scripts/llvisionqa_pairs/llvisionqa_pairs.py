@@ -3,13 +3,9 @@ r"""The pairs of Q-Bench2 (Q-Bench+): multiple-choice questions that compare two
 A Benchmark for Multi-modal Foundation Models on Low-level Vision: from Single Images to Pairs,
 https://arxiv.org/abs/2402.07116. 1,000 questions in `dev` and 999 in `test`; the answers of `test` are private.
 
-Layouts that are read (details in `common/choice/q_bench.py`):
-
-- the release: `q-bench2-a1-dev.jsonl` and `q-bench2-a1-test.jsonl`; the single images next to them, in
-  `all_single_images/`, in `images/`, or in `all_single_images.zip`. The field `img_path`, of the form
-  `<folder>\<first>_cat_<second>.jpg`, names a file with both images side by side, which is not used: the two single
-  images are read instead;
-- the Hub's Parquet form (`q-future/Q-Bench2-HF`) with the columns `image1` and `image2`.
+Layouts that are read, see `common/choice/q_bench.py`: the release and the Hub's Parquet form `q-future/Q-Bench2-HF`.
+The release's field `img_path`, of the form `<folder>\<first>_cat_<second>.jpg`, names a file with both images side by
+side, which is not used: the two single images are read instead.
 
 Three released rows of `dev` have options that look wrong, and are read unchanged: row 129 has a single option, rows 873
 and 965 list an option twice. In 873 the duplicate is the correct option, and `correct_choice` gives its letter.

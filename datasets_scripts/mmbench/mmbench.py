@@ -9,25 +9,18 @@ on 31 March 2026, on 10 April the maintainers called the test splits of version 
 (https://github.com/open-compass/MMBench/issues/61), and since 18 June 2026 VLMEvalKit lists the checksums of the files
 with answers, at the same addresses. In earlier files without answers, the answers are read as private.
 
-Layouts that are read (details in `common/choice/tables.py`):
-
-- the release: one TSV for each configuration and split, see `FILES`. `image` is base64; a cell of at most 64 characters
-  is the index of the row whose image to use;
-- Parquet with the same columns, where `image` may be decoded and `l2-category` may be spelt `L2-category`, as on the
-  Hub in `lmms-lab-encoder/MMBench` (`lmms-lab/MMBench` until July 2026) and `HuggingFaceM4/MMBench`:
-  `<split>*.parquet` in the folder, in `<config>/` or in `data/`. CCBench's Parquet split is called `test` there, and
-  `dev` here.
+Layouts that are read (details in `common/choice/tables.py`): one TSV for each configuration and split, see `FILES`; or
+Parquet with the same columns, as on the Hub in `lmms-lab-encoder/MMBench` (`lmms-lab/MMBench` until July 2026) and
+`HuggingFaceM4/MMBench`: `<split>*.parquet` in the folder, in `<config>/` or in `data/`. CCBench's Parquet split is
+called `test` there, and `dev` here.
 
 A row is a question in its first pass, with its image; its id is `<split>-<index>`. `passes` has the release's own
-passes of the question in order, unchanged (see `common/choice/passes.py`): `index`, `rotation` (the pass's number),
-`question`, `hint`, `options` and `answer`. It is empty if a split has only first passes.
-
+passes of the question in order, unchanged (see `common/choice/passes.py`); it is empty if a split has only first ones.
 A question is bad, and `skip_bad` leaves it out, if an index appears twice with different contents, the first pass is
 missing, a pass's answer is not one of its options, or a row of the file cannot be read and the question has fewer
 passes than rotating options.
 
-Downloaded files are compared with their published checksums, and an unknown checksum is a warning; files in `data_dir`
-are not compared.
+Downloads with an unknown checksum cause a warning; files in `data_dir` are not compared.
 """
 
 from collections.abc import Iterator, Mapping
@@ -36,11 +29,11 @@ from typing import Any, ClassVar
 import datasets
 
 from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilder, BenchmarkConfig
-from eyechart.datasets_scripts.common.choice.abilities import ABILITIES, CCBENCH_CATEGORIES, find_ability
+from eyechart.datasets_scripts.common.choice.abilities import ABILITIES, CCBENCH_CATEGORIES, RELEASED_L2
 from eyechart.datasets_scripts.common.choice.columns import multiple_choice_features
 from eyechart.datasets_scripts.common.choice.passes import STRIDE
 from eyechart.datasets_scripts.common.choice.tables import link_rows, question_columns, read_table
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, UsageError
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, unknown_name
 from eyechart.datasets_scripts.common.files.checksums import check_md5
 from eyechart.datasets_scripts.common.files.data_files import chosen_data_files, files_by_split, release_files
 from eyechart.datasets_scripts.common.files.image_cells import ImageCell
@@ -123,8 +116,6 @@ class MMBench(BenchmarkBuilder):
         elif config.data_dir is not None:
             files = release_files(release_folder(config.data_dir), names, ("", config.name, "data"), self._how_to_get())
         else:
-            if dl_manager.is_streaming:
-                raise UsageError(f"streaming needs data_dir: rows use images of other rows\n{self._how_to_get()}")
             wanted = config.only_splits or names
             files = {split: [self._downloaded(dl_manager, names[split][0])] for split in names if split in wanted}
         return [Annotation(split, tuple(paths), ()) for split, paths in files.items()]
@@ -190,8 +181,15 @@ class MMBench(BenchmarkBuilder):
             except ValueError as error:
                 raise BadAnnotationError(str(error), path=file, row=row) from error
             passes.append({"index": question_id + turn * STRIDE, "rotation": turn, **columns})
-        table = CCBENCH_CATEGORIES if self.config.name == "cc" else ABILITIES
-        ability = find_ability(raw["category"], raw["l2_category"] if table is ABILITIES else "", table)
+        category, l2_category, table = raw["category"], raw["l2_category"], ABILITIES
+        if self.config.name == "cc":
+            l2_category, table = "", CCBENCH_CATEGORIES
+        if category not in table:
+            raise unknown_name("category", category, table)
+        ability = table[category]
+        released = RELEASED_L2.get(ability.l2_category, "")
+        if l2_category not in ("", released):
+            raise ValueError(f"l2-category of category {category!r} must be {released!r}, found {l2_category!r}")
         return {
             **{name: passes[0][name] for name in ("rotation", "question", "hint", "options", "answer")},
             "id": f"{annotation.split}-{question_id}",

@@ -8,8 +8,6 @@ readable. CCBench has seven categories of its own, without levels.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from eyechart.datasets_scripts.common.errors import unknown_name
-
 
 @dataclass(frozen=True)
 class Ability:
@@ -21,37 +19,20 @@ class Ability:
     """"perception" or "reasoning"."""
 
 
-# L-1, L-2, L-2 as released, L-3 as released.
-_LEVELS = (
-    (
-        *("perception", "coarse perception", "coarse_perception"),
-        "image_style image_scene image_emotion image_quality image_topic",
+_PERCEPTION = {
+    ("coarse perception", "coarse_perception"): "image_style image_scene image_emotion image_quality image_topic",
+    ("fine-grained perception (single-instance)", "finegrained_perception (instance-level)"): (
+        "object_localization attribute_recognition celebrity_recognition ocr"
     ),
-    (
-        *("perception", "fine-grained perception (single-instance)", "finegrained_perception (instance-level)"),
-        "object_localization attribute_recognition celebrity_recognition ocr",
+    ("fine-grained perception (cross-instance)", "finegrained_perception (cross-instance)"): (
+        "spatial_relationship attribute_comparison action_recognition"
     ),
-    (
-        *("perception", "fine-grained perception (cross-instance)", "finegrained_perception (cross-instance)"),
-        "spatial_relationship attribute_comparison action_recognition",
-    ),
-    (
-        *("reasoning", "attribute reasoning", "attribute_reasoning"),
-        "physical_property_reasoning function_reasoning identity_reasoning",
-    ),
-    (
-        *("reasoning", "logic reasoning", "logic_reasoning"),
-        "structuralized_imagetext_understanding future_prediction",
-    ),
-    (
-        *("reasoning", "relation reasoning", "relation_reasoning"),
-        "social_relation physical_relation nature_relation",
-    ),
-)
-_CCBENCH = (
-    "calligraphy_painting cultural_relic food_clothes historical_figure scenery_building sketch_reasoning "
-    "traditional_show"
-)
+}
+_REASONING = {
+    ("attribute reasoning", "attribute_reasoning"): "physical_property_reasoning function_reasoning identity_reasoning",
+    ("logic reasoning", "logic_reasoning"): "structuralized_imagetext_understanding future_prediction",
+    ("relation reasoning", "relation_reasoning"): "social_relation physical_relation nature_relation",
+}
 _SPELLED = {"ocr": "OCR", "structuralized_imagetext_understanding": "structuralized image-text understanding"}
 
 
@@ -59,34 +40,17 @@ def _abilities(released: str, *levels: str) -> dict[str, Ability]:
     return {name: Ability(_SPELLED.get(name, name.replace("_", " ")), *levels) for name in released.split()}
 
 
-RELEASED_L2: Mapping[str, str] = {l2: released for _, l2, released, _ in _LEVELS}
+RELEASED_L2: Mapping[str, str] = dict([*_PERCEPTION, *_REASONING])
 """The release's name of every L-2 ability."""
 ABILITIES: Mapping[str, Ability] = {
-    name: ability for l1, l2, _, leaves in _LEVELS for name, ability in _abilities(leaves, l2, l1).items()
+    name: ability
+    for l1_category, levels in (("perception", _PERCEPTION), ("reasoning", _REASONING))
+    for (l2_category, _), leaves in levels.items()
+    for name, ability in _abilities(leaves, l2_category, l1_category).items()
 }
 """MMBench's twenty leaf abilities by their names in the release."""
-CCBENCH_CATEGORIES: Mapping[str, Ability] = _abilities(_CCBENCH)
+CCBENCH_CATEGORIES: Mapping[str, Ability] = _abilities(
+    "calligraphy_painting cultural_relic food_clothes historical_figure scenery_building sketch_reasoning "
+    "traditional_show"
+)
 """CCBench's categories by their names in the release."""
-
-
-def find_ability(category: str, l2_category: str, table: Mapping[str, Ability]) -> Ability:
-    """Return the ability of a release's `category`.
-
-    Args:
-        category: As released.
-        l2_category: As released, or "" if the release has none; must agree with the category.
-        table: `ABILITIES` or `CCBENCH_CATEGORIES`.
-
-    Raises:
-        ValueError: Unknown category, or the L-2 category is another one.
-
-    Examples:
-        >>> find_ability("ocr", "finegrained_perception (instance-level)", ABILITIES)
-        Ability(category='OCR', l2_category='fine-grained perception (single-instance)', l1_category='perception')
-    """
-    if category not in table:
-        raise unknown_name("category", category, table)
-    released = RELEASED_L2.get(table[category].l2_category, "")
-    if l2_category not in ("", released):
-        raise ValueError(f"l2-category of category {category!r} must be {released!r}, found {l2_category!r}")
-    return table[category]

@@ -19,20 +19,20 @@ _ROTATION = "rotation:"
 class QuestionPass:
     """A question with its options in the order of one pass."""
 
-    number: int
-    """0 for the first pass."""
+    index: int
+    """Its index in MMBench's files; -1 if the question has none."""
+    rotation: int
+    """The number of the pass, 0 for the first one."""
     question: str
     hint: str
     options: tuple[str, ...]
     answer: str
     """Letter of the correct option, "" if private."""
-    index: int
-    """Its index in MMBench's files; -1 if the question has none."""
 
     @property
     def name(self) -> str:
         """Its name in requests and predictions: "main", "rotation:1", ..."""
-        return f"{_ROTATION}{self.number}" if self.number else "main"
+        return f"{_ROTATION}{self.rotation}" if self.rotation else "main"
 
 
 def passes_of(row: Mapping[str, Any]) -> list[QuestionPass]:
@@ -44,26 +44,16 @@ def passes_of(row: Mapping[str, Any]) -> list[QuestionPass]:
         [('rotation:1', ('blue', 'red', 'green'), 'B', 1000007), ('rotation:2', ('green', 'blue', 'red'), 'C', 2000007)]
     """
     if row.get("passes"):
-        return [
-            QuestionPass(
-                number=one["rotation"],
-                question=one["question"],
-                hint=one["hint"],
-                options=tuple(one["options"]),
-                answer=one["answer"],
-                index=one["index"],
-            )
-            for one in row["passes"]
-        ]
+        return [QuestionPass(**{**one, "options": tuple(one["options"])}) for one in row["passes"]]
     number, count = str(row.get("question_id", "")), len(row["options"])
     return [
         QuestionPass(
-            number=places,
+            index=int(number) + places * STRIDE if number.isdecimal() else -1,
+            rotation=places,
             question=row["question"],
             hint=row.get("hint") or "",
             options=rotate(row["options"], places),
             answer=rotated_letter(row["answer"], places, count),
-            index=int(number) + places * STRIDE if number.isdecimal() else -1,
         )
         for places in range(count)
     ]

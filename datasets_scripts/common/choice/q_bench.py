@@ -1,10 +1,9 @@
 """Reading the question sets of Q-Bench (single images and pairs) in three forms: the release, Parquet and TSV.
 
-The release has a JSON list or JSON Lines per split and an archive of images. If the folder has the archive but no
-images, it is unpacked (see `common/files/archives.py`). The form on the Hub is Parquet: `dev*.parquet` and
-`test*.parquet` in the folder or in its `data/`, with the columns `PARQUET_COLUMNS`; missing options are "N/A".
-VLMEvalKit's form is one table per split (see `common/choice/tables.py`): type and concern are read from its columns
-of these names, or from its categories. An unknown category is kept in `concern`, and a warning names it.
+The release has a JSON list or JSON Lines per split and an archive of images. The form on the Hub is Parquet in the
+folder or in its `data/`, with the columns `PARQUET_COLUMNS`; missing options are "N/A". VLMEvalKit's form is one table
+per split (see `common/choice/tables.py`): type and concern are read from its columns of these names, or from its
+categories. An unknown category is kept in `concern`, and a warning names it.
 
 The release has no ids. A row's id is `<split>-<image name>`, for a pair `<split>-<first>_cat_<second>`; further
 questions on the same images of the same split get `-2`, `-3`, ... in file order. Parquet rows, and rows of a table
@@ -25,7 +24,6 @@ import datasets
 from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilder
 from eyechart.datasets_scripts.common.choice.columns import checked_letter, clean_options, letter_of_text
 from eyechart.datasets_scripts.common.choice.tables import Categories, link_rows, lookup, question_columns, read_table
-from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.files.data_files import chosen_data_files, files_by_split, release_files
 from eyechart.datasets_scripts.common.files.parquet import read_parquet_rows
 from eyechart.datasets_scripts.common.files.readers import (
@@ -65,7 +63,6 @@ class QuestionSet:
 
     title: str
     hub: str
-    """Address of the official dataset on the Hub."""
     files: Mapping[str, str]
     """Annotation file of each split."""
     image_archive: str
@@ -119,9 +116,6 @@ class QuestionBuilder(BenchmarkBuilder):
 
     def _downloaded(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
         questions = self._questions
-        if dl_manager.is_streaming:
-            reason = "streaming needs data_dir: the images are in an archive, which must be unpacked"
-            raise UsageError(f"{reason}\n{questions.how_to_get}")
 
         def fetched(file: str) -> str:
             return self._fetch(dl_manager, f"{questions.hub}/resolve/main/{file}", questions.how_to_get)

@@ -159,10 +159,8 @@ class Categories:
     def sort(self, texts: Iterable[str], hints: Iterable[str] = ()) -> dict[str, str]:
         """A row's values by column, without columns that have no category.
 
-        Args:
-            texts: Cells; each may contain several categories, such as "how, distortion". One with other words, or with
-                two categories of one column, is unknown.
-            hints: Cells that are used only if they are one known category.
+        Each text may contain several categories, such as "how, distortion"; one with other words, or with two
+        categories of one column, is unknown. Hints are used only if they are one known category.
         """
         sorted_in: dict[str, str] = {}
         for text in [*(hint for hint in hints if plain(hint) in self._known), *filter(None, texts)]:

@@ -48,30 +48,22 @@ def test_images_alone(lldescribe: Folder, image_folder: str) -> None:
 GOLDEN = [("c.webp", " Sharp and bright. "), ("a.png", "Dark,\nwith noise.")]
 
 
-def write_json(path: Path, rows: list[tuple[str, str]], name: str, text: str) -> None:
-    path.write_text(json.dumps([{name: image, text: golden, "n": 1} for image, golden in rows]), encoding="utf-8")
+def write(path: Path, rows: list[tuple[str, str]], name: str = "image", text: str = "text") -> None:
+    objects = [json.dumps({name: image, text: golden, "n": 1}) for image, golden in rows]
+    if path.suffix == ".csv":
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([(name, text), *rows])
+    else:
+        path.write_text(f"[{','.join(objects)}]" if path.suffix == ".json" else "\n".join([*objects, ""]))
 
 
-def write_jsonl(path: Path, rows: list[tuple[str, str]], name: str, text: str) -> None:
-    lines = [json.dumps({name: image, text: golden}) for image, golden in rows]
-    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
-
-
-def write_csv(path: Path, rows: list[tuple[str, str]], name: str, text: str) -> None:
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([(name, text), *rows])
-
-
-WRITERS = {"json": write_json, "jsonl": write_jsonl, "csv": write_csv}
-
-
-@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize("kind", ["json", "jsonl", "csv"])
 @pytest.mark.parametrize(
     ("name", "text"), [("img_path", "description"), ("image", "golden_description"), ("id", "text")]
 )
 def test_golden_texts_in_every_form(lldescribe: Folder, kind: str, name: str, text: str) -> None:
     folder = lldescribe()
-    WRITERS[kind](folder / f"descriptions.{kind}", GOLDEN, name, text)
+    write(folder / f"descriptions.{kind}", GOLDEN, name, text)
     part = load_dataset("lldescribe", data_dir=folder, split="test")
     # The image without a golden text stays.
     assert texts(part) == {"a.png": "Dark,\nwith noise.", "b.jpg": "", "c.webp": "Sharp and bright."}
@@ -80,10 +72,10 @@ def test_golden_texts_in_every_form(lldescribe: Folder, kind: str, name: str, te
     assert texts(skipped) == texts(part) and set(skipped["image"]) == {None}
 
 
-def test_golden_texts_from_elsewhere(lldescribe: Folder, tmp_path: Path) -> None:
+def test_golden_texts_by_data_files(lldescribe: Folder, tmp_path: Path) -> None:
     folder = lldescribe()
-    write_csv(folder / "descriptions.csv", [("a.png", "not this one")], "id", "text")
-    write_json(tmp_path / "mine.json", GOLDEN, "image", "description")
+    write(folder / "descriptions.csv", [("a.png", "not this one")])
+    write(tmp_path / "mine.json", GOLDEN)
     mine = str(tmp_path / "mine.json")
     assert texts(load_dataset("lldescribe", data_dir=folder, data_files=mine, split="test"))["a.png"].startswith("Dark")
     with pytest.raises(MissingImagesError, match=r"mine\.json: no image file found for 2 item"):
@@ -91,9 +83,9 @@ def test_golden_texts_from_elsewhere(lldescribe: Folder, tmp_path: Path) -> None
     assert len(load_dataset("lldescribe", data_files=mine, images="skip", split="test")) == 2
 
 
-def test_golden_texts_of_images_that_are_not_there(lldescribe: Folder) -> None:
+def test_golden_texts_of_missing_images(lldescribe: Folder) -> None:
     folder = lldescribe()
-    write_json(folder / "descriptions.json", [*GOLDEN, ("d.png", "Gone."), ("e.png", "")], "image", "text")
+    write(folder / "descriptions.json", [*GOLDEN, ("d.png", "Gone."), ("e.png", "")])
     with pytest.raises(MissingImagesError, match=r"no image file found for 2 items:\n  test d\.png\n  test e\.png"):
         load_dataset("lldescribe", data_dir=folder)
     part = load_dataset("lldescribe", data_dir=folder, split="test", skip_missing=True)
@@ -104,20 +96,13 @@ def test_golden_texts_of_images_that_are_not_there(lldescribe: Folder) -> None:
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        ({"description": "x"}, r"expected exactly one of the fields img_path, image, id; found \['description'\]"),
-        (
-            {"image": "b.jpg"},
-            r"expected exactly one of the fields description, golden_description, text; found \['image'\]",
-        ),
-        (
-            {"image": "b.jpg", "id": "b", "text": "x"},
-            r"expected exactly one of the fields img_path, image, id; found \['image', 'id'\]",
-        ),
+        ({"description": "x"}, r"one of the fields img_path, image, id; found \['description'\]"),
+        ({"image": "b.jpg"}, r"one of the fields description, golden_description, text; found \['image'\]"),
+        ({"image": "b.jpg", "id": "b", "text": "x"}, r"found \['image', 'id'\]"),
         ({"image": "b.jpg", "text": ["x"]}, r"field 'text' must be text, found \['x'\]"),
         ({"image": "", "text": "x"}, r"field 'image' is empty"),
         ({"image": "../b.jpg", "text": "x"}, r"points outside the image folder"),
         ({"image": "a.png", "text": "again"}, r"duplicate id 'a\.png'"),
-        ("x", r"expected a JSON object, found "),
     ],
 )
 def test_bad_rows(lldescribe: Folder, row: Any, reason: str) -> None:
@@ -132,13 +117,11 @@ def test_bad_rows(lldescribe: Folder, row: Any, reason: str) -> None:
     assert [(item["id"], item["split"]) for item in left_out(part)] == [("2", "test")]
 
 
-def test_two_files_of_golden_texts_are_one_too_many(lldescribe: Folder) -> None:
+def test_two_files_of_golden_texts_are_an_error(lldescribe: Folder) -> None:
     folder = lldescribe()
-    for kind, write in WRITERS.items():
-        write(folder / f"descriptions.{kind}", GOLDEN, "id", "text")
-    with pytest.raises(
-        UsageError, match=r"contains descriptions\.json and descriptions\.jsonl and descriptions\.csv; choose"
-    ):
+    for kind in ("json", "csv"):
+        write(folder / f"descriptions.{kind}", GOLDEN)
+    with pytest.raises(UsageError, match=r"contains descriptions\.json and descriptions\.csv; choose"):
         load_dataset("lldescribe", data_dir=folder)
 
 
@@ -158,7 +141,7 @@ def test_the_archive_of_images(
     with tarfile.open(folder / "images_lldescribe.tar", "w") as archive:
         for name in NAMES:
             archive.add(source / "images_lldescribe" / name, prefix + name)
-    write_json(folder / "descriptions.json", GOLDEN, "image", "text")
+    write(folder / "descriptions.json", GOLDEN)
     part = load_dataset("lldescribe", data_dir=folder, split="test", images=images)
     assert list(texts(part)) == ["a.png", "b.jpg", "c.webp"] and texts(part)["b.jpg"] == ""
     assert images == "skip" or part[2]["image"].size == (10, 8)
@@ -175,17 +158,5 @@ def test_the_mini_release_has_texts_for_most_images() -> None:
     part = load_dataset("lldescribe", data_dir=mini.release("lldescribe"), split="test")
     golden = [text for text in part["description"] if text]
     assert (len(part), len(golden), len(set(golden))) == (70, 63, 63)
-    for word in (
-        "blurry",
-        "noisy",
-        "dark",
-        "faded",
-        "Blocky",
-        "good",
-        "medium",
-        "poor",
-        "slight",
-        "moderate",
-        "severe",
-    ):
-        assert any(word in text for text in golden), word
+    words = "blurry noisy dark faded Blocky good medium poor slight moderate severe"
+    assert [word for word in words.split() if not any(word in text for text in golden)] == []

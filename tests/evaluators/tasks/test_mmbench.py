@@ -98,7 +98,7 @@ def test_precomputed_predictions_are_scored(tmp_path):
         for row in rows
         for asked in passes_of(row)
         # As if asked with early stop: the second question is wrong at once.
-        if row["id"] != "dev-1" or not asked.number
+        if row["id"] != "dev-1" or not asked.rotation
     ]
     lines[len(passes_of(rows[0]))]["text"] = "不知道"
     letters = tmp_path / "letters.csv"
