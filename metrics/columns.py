@@ -5,7 +5,6 @@ response to the text of an answer. When it rejects a value, it names neither the
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -15,33 +14,30 @@ from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import check_lengths
 
 
+def _never(value: Any) -> bool:
+    return False
+
+
+def _is_number(value: Any) -> bool:
+    return not isinstance(value, bool | np.bool_) and isinstance(float(value), float)
+
+
 class _Kind(NamedTuple):
-    plain: frozenset[type]
-    """Types whose values are always allowed, for a quick test that nearly every column passes."""
-    fits: Callable[[Any], bool]
-    """Whether another value is allowed; it may raise instead."""
     one: str
-    several: str = ""
+    several: str
+    plain: tuple[type, ...]
+    """Types whose values are always allowed."""
+    fits: Callable[[Any], bool] = _never
+    """Whether another value is allowed; it may raise instead."""
 
 
 _KINDS = {
-    "string": _Kind(
-        frozenset({str}), lambda value: isinstance(value, str), 'a string (use "" for an empty text)', "strings"
-    ),
+    "string": _Kind('a string (use "" for an empty text)', "strings", (str,)),
     # The scoring functions reject None where it has no meaning.
-    "large_string": _Kind(
-        frozenset({str, int, type(None)}),
-        lambda value: isinstance(value, str | Integral),
-        "a string or a whole number",
-    ),
+    "large_string": _Kind("a string or a whole number", "", (str, Integral, type(None))),
     # Released score files have numbers as texts ("2.82 ").
-    "int64": _Kind(frozenset({int}), lambda value: int(value) == float(value), "a whole number"),
-    "float64": _Kind(
-        frozenset({float}),
-        lambda value: not isinstance(value, bool | np.bool_) and isinstance(float(value), float),
-        "a number",
-        "numbers",
-    ),
+    "int64": _Kind("a whole number", "", (int,), lambda value: int(value) == float(value)),
+    "float64": _Kind("a number", "numbers", (float,), _is_number),
 }
 
 
@@ -62,11 +58,13 @@ def check_columns(columns: Mapping[str, Any], features: Mapping[str, Any]) -> di
     if any(len(column) for column in listed.values()):
         check_lengths(**listed)
     for name, column in listed.items():
-        values_of_row = getattr(features[name], "feature", None)
-        if values_of_row is None:
-            _check_values(name, column, _KINDS[features[name].dtype])
-        else:
-            _check_rows(name, column, _KINDS[values_of_row.dtype])
+        inner = getattr(features[name], "feature", None)
+        kind = _KINDS[(inner or features[name]).dtype]
+        for row, value in enumerate(column):
+            if inner is None and not _fits(kind, value):
+                raise InputError(f"{name}[{row}] is {value!r:.200}; it must be {kind.one}")
+            if inner is not None and not (_is_list(value) and all(_fits(kind, one) for one in value)):
+                raise InputError(f"{name}[{row}] is {value!r:.200}; it must be a list of {kind.several}")
     return listed
 
 
@@ -85,25 +83,9 @@ def _is_list(column: object) -> bool:
 
 def _fits(kind: _Kind, value: Any) -> bool:
     try:
-        return type(value) in kind.plain or kind.fits(value)
+        return isinstance(value, kind.plain) or kind.fits(value)
     except (TypeError, ValueError, OverflowError, RuntimeError):
         return False
-
-
-def _check_values(name: str, column: Sequence[Any], kind: _Kind) -> None:
-    if kind.plain.issuperset(map(type, column)):
-        return
-    for row, value in enumerate(column):
-        if not _fits(kind, value):
-            raise InputError(f"{name}[{row}] is {value!r:.200}; it must be {kind.one}")
-
-
-def _check_rows(name: str, column: Sequence[Any], kind: _Kind) -> None:
-    if {list}.issuperset(map(type, column)) and kind.plain.issuperset(map(type, chain.from_iterable(column))):
-        return
-    for row, values in enumerate(column):
-        if not _is_list(values) or not all(_fits(kind, value) for value in values):
-            raise InputError(f"{name}[{row}] is {values!r:.200}; it must be a list of {kind.several}")
 
 
 class CheckedColumns:

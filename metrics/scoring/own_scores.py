@@ -17,12 +17,7 @@ def own_scores(
     """Mean of own scores, shape (n,), overall and by group, with its 95 % interval.
 
     The interval is Wilson's if the limits are 0 and 1 and there are no other numbers, else `bounded_mean_interval`.
-
-    Args:
-        values: The number of each item.
-        limits: The lowest and the highest number that the function may return.
-        groups: Group name to one value per item.
-        clusters: Cluster of each item, such as its image; None if items are independent.
+    `clusters` has the cluster of each item, such as its image; None if items are independent.
 
     Examples:
         >>> found = own_scores([1, 1, 0, 1], (0, 1), {"camera": ["old", "old", "old", "new"]})
