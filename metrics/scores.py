@@ -28,12 +28,28 @@ OWN_RANGE = "own_score_range"
 """Not a score: the lowest and the highest value that a task's own scoring function may return."""
 _PERCENT: dict[str, Any] = {"unit": Unit.PERCENT, "high": 100.0}
 _POINTS: dict[str, Any] = {"unit": Unit.POINTS}
-
-
 _SIDES_OF_PAIR = ("first_id", "second_id")
-_NOT_FITTED_AGAIN = "the logistic is not refitted on every resample"
-_ABOVE_ZERO = "by chance alone it is already above 0 (see the spread expected by chance)"
-_DESCRIBES = "they only describe the replies of this run"
+_QUESTIONS: dict[str, Any] = {"counts": ("n_questions",)}
+_PAIRS: dict[str, Any] = {"counts": ("n_pairs",)}
+
+
+def _main(key: str, label: str, module: str, **more: Any) -> ScoreSpec:
+    """A score that tables show with its interval."""
+    return ScoreSpec(key, label, (module,), has_interval=True, **more)
+
+
+def _detail(key: str, label: str, *modules: str, **more: Any) -> ScoreSpec:
+    """A score that results and reports have, but not the printed table."""
+    return ScoreSpec(key, label, modules, in_table=False, **more)
+
+
+def _neutral(key: str, label: str, *modules: str, **more: Any) -> ScoreSpec:
+    """A detail of which neither direction is better."""
+    return _detail(key, label, *modules, higher_is_better=None, **more)
+
+
+def _count(key: str, label: str, *modules: str) -> ScoreSpec:
+    return _neutral(key, label, *modules, unit=Unit.COUNT, high=INFINITY, counts=())
 
 
 def _correlations(module: str, count: str) -> tuple[ScoreSpec, ...]:
@@ -43,30 +59,22 @@ def _correlations(module: str, count: str) -> tuple[ScoreSpec, ...]:
     # Images that are ranked from pairs have no items of their own: see `ImageRanking`.
     ranks, values = (() if is_pairs else (column,) for column in ("rank_score", "quality_score"))
     shared |= {"images": _SIDES_OF_PAIR} if is_pairs else {"against": "quality"}
+    compared: dict[str, Any] = {**shared, "has_interval": True, "chance": 0.0}
+    not_fitted = "the logistic is not refitted on every resample"
     return (
-        ScoreSpec("plcc_fitted", "PLCC, fitted", **shared, no_interval=_NOT_FITTED_AGAIN, in_table=is_pairs),
-        ScoreSpec(
-            "srcc",
-            "SRCC",
-            **shared,
-            of=ranks,
-            correlation="spearman",
-            has_interval=True,
-            chance=0.0,
-            headline=not is_pairs,
-        ),
-        ScoreSpec("plcc", "PLCC", **shared, of=values, correlation="pearson", has_interval=True, chance=0.0),
+        ScoreSpec("plcc_fitted", "PLCC, fitted", **shared, no_interval=not_fitted, in_table=is_pairs),
+        ScoreSpec("srcc", "SRCC", **compared, of=ranks, correlation="spearman", headline=not is_pairs),
+        ScoreSpec("plcc", "PLCC", **compared, of=values, correlation="pearson"),
         ScoreSpec("krcc", "KRCC", **shared, chance=0.0, in_table=False),
     )
 
 
 def _dimension(name: str) -> tuple[ScoreSpec, ...]:
     """What `judge_description` returns for one dimension."""
-    shared: dict[str, Any] = {"modules": (DESCRIPTION,), "counts": (f"{name}.n",), "part_of": "mean"}
-    share: dict[str, Any] = {**shared, "higher_is_better": None, "in_table": False}
+    part: dict[str, Any] = {"counts": (f"{name}.n",), "part_of": "mean"}
     return (
-        ScoreSpec(f"{name}.score", name, **shared, **_POINTS, high=2.0, has_interval=True, of=(name,)),
-        *(ScoreSpec(f"{name}.p{score}", f"{name}: share of {score}", **share) for score in range(3)),
+        _main(f"{name}.score", name, DESCRIPTION, **part, **_POINTS, high=2.0, of=(name,)),
+        *(_neutral(f"{name}.p{score}", f"{name}: share of {score}", DESCRIPTION, **part) for score in range(3)),
         _count(f"{name}.n", f"{name}: images with a judge score", DESCRIPTION),
         _count(f"{name}.failed_rounds", f"{name}: failed rounds", DESCRIPTION),
     )
@@ -81,8 +89,7 @@ def _extraction(mapping: str, label: str, *modules: str) -> tuple[ScoreSpec, ...
         "random": "replaced by a random choice",
         "unmatched": "that name no option, or no image",
     }
-    shared: dict[str, Any] = {"modules": modules, "higher_is_better": None, "in_table": False}
-    shares = (ScoreSpec(f"{mapping}.{step}", f"{label} {how}", **shared) for step, how in steps.items())
+    shares = (_neutral(f"{mapping}.{step}", f"{label} {how}", *modules) for step, how in steps.items())
     return (
         *shares,
         *_unread(mapping, label, "cut off before they name an answer", "that could not be parsed", *modules),
@@ -97,162 +104,97 @@ def _unread(mapping: str, label: str, cut_off: str, unparseable: str, *modules: 
         "refused": "refused",
         "unparseable": unparseable,
     }
-    shared: dict[str, Any] = {"modules": modules, "higher_is_better": None, "counts": (), "no_interval": _DESCRIBES}
+    shared: dict[str, Any] = {"counts": (), "no_interval": "they only describe the replies of this run"}
     return tuple(
-        ScoreSpec(f"{mapping}.{reason}", f"{label} {how}", **shared, in_table=False, above_zero=True)
+        _neutral(f"{mapping}.{reason}", f"{label} {how}", *modules, **shared, above_zero=True)
         for reason, how in reasons.items()
     )
 
 
-def _count(key: str, label: str, *modules: str) -> ScoreSpec:
-    unit: dict[str, Any] = {"unit": Unit.COUNT, "high": INFINITY}
-    return ScoreSpec(key, label, modules, **unit, higher_is_better=None, counts=(), in_table=False)
-
-
-_SIDES = ("yes_no.n_yes", "yes_no.n_no")
-_PAIR_SHARE: dict[str, Any] = {"modules": (PAIRS,), "counts": ("n_pairs",)}
-_PLACE: dict[str, Any] = {**_PAIR_SHARE, "higher_is_better": None}
+_BIAS: dict[str, Any] = {
+    "no_interval": "by chance alone it is already above 0 (see the spread expected by chance)",
+    "chance": "position_bias.spread_by_chance",
+    "higher_is_better": False,
+    "counts": (),
+}
+_YES, _NO = ("yes_no.n_yes",), ("yes_no.n_no",)
 
 SCORES: tuple[ScoreSpec, ...] = (
-    ScoreSpec(
-        "accuracy", "accuracy", (CHOICE,), has_interval=True, chance="random_guess", headline=True, of=("correct",)
-    ),
-    ScoreSpec(
-        "yes_no.mean",
-        "balanced yes/no accuracy",
-        (CHOICE,),
-        has_interval=True,
-        chance=0.5,
-        counts=_SIDES,
-        part_of="accuracy",
-    ),
-    ScoreSpec("yes_no.yes", "accuracy where the answer is yes", (CHOICE,), counts=_SIDES[:1], in_table=False),
-    ScoreSpec("yes_no.no", "accuracy where the answer is no", (CHOICE,), counts=_SIDES[1:], in_table=False),
-    ScoreSpec("yes_no.all", "accuracy where the answer is yes or no", (CHOICE,), counts=_SIDES, in_table=False),
-    ScoreSpec(
+    _main("accuracy", "accuracy", CHOICE, chance="random_guess", headline=True, of=("correct",)),
+    _main("yes_no.mean", "balanced yes/no accuracy", CHOICE, chance=0.5, counts=_YES + _NO, part_of="accuracy"),
+    _detail("yes_no.yes", "accuracy where the answer is yes", CHOICE, counts=_YES),
+    _detail("yes_no.no", "accuracy where the answer is no", CHOICE, counts=_NO),
+    _detail("yes_no.all", "accuracy where the answer is yes or no", CHOICE, counts=_YES + _NO),
+    _main(
         "circular_accuracy",
         "CircularEval",
-        (CIRCULAR,),
-        has_interval=True,
+        CIRCULAR,
+        **_QUESTIONS,
         chance="random_guess",
-        counts=("n_questions",),
         headline=True,
         of=("circular_correct",),
     ),
-    ScoreSpec(
-        "vanilla_accuracy", "VanillaEval", (CIRCULAR,), has_interval=True, counts=("n_vanilla",), of=("correct",)
-    ),
-    ScoreSpec(
-        "position_free_accuracy",
-        "accuracy by majority of the passes",
-        (CIRCULAR,),
-        has_interval=True,
-        counts=("n_questions",),
-        in_table=False,
-    ),
-    ScoreSpec(
+    _main("vanilla_accuracy", "VanillaEval", CIRCULAR, counts=("n_vanilla",), of=("correct",)),
+    _detail("position_free_accuracy", "accuracy by majority of the passes", CIRCULAR, **_QUESTIONS, has_interval=True),
+    _detail(
         "flip_rate",
         "questions whose answer changes with the order of the options",
-        (CIRCULAR,),
+        CIRCULAR,
+        **_QUESTIONS,
+        has_interval=True,
         higher_is_better=False,
-        has_interval=True,
-        counts=("n_questions",),
-        in_table=False,
     ),
-    ScoreSpec(
-        "score_sa", "self-awareness", (AWARENESS,), **_PERCENT, has_interval=True, headline=True, of=("self_aware",)
-    ),
-    ScoreSpec(
-        "score_cc", "right answers", (AWARENESS,), **_PERCENT, has_interval=True, part_of="score_sa", of=("correct",)
-    ),
-    ScoreSpec("score_rc", "right refusals", (AWARENESS,), **_PERCENT, has_interval=True, part_of="score_sa"),
-    ScoreSpec("answer_rate", "answer rate", (AWARENESS,), higher_is_better=None, has_interval=True),
-    ScoreSpec("answer_accuracy", "answer accuracy", (AWARENESS,), has_interval=True, chance="random_guess"),
-    ScoreSpec("sum", "sum (0 to 6)", (DESCRIPTION,), **_POINTS, high=6.0, has_interval=True, of=DIMENSIONS),
-    ScoreSpec(
-        "mean",
-        "mean (0 to 2)",
-        (DESCRIPTION,),
-        **_POINTS,
-        high=2.0,
-        has_interval=True,
-        headline=True,
-        of=DIMENSIONS,
-        is_averaged=True,
-    ),
+    _main("score_sa", "self-awareness", AWARENESS, **_PERCENT, headline=True, of=("self_aware",)),
+    _main("score_cc", "right answers", AWARENESS, **_PERCENT, part_of="score_sa", of=("correct",)),
+    _main("score_rc", "right refusals", AWARENESS, **_PERCENT, part_of="score_sa"),
+    _main("answer_rate", "answer rate", AWARENESS, higher_is_better=None),
+    _main("answer_accuracy", "answer accuracy", AWARENESS, chance="random_guess"),
+    _main("sum", "sum (0 to 6)", DESCRIPTION, **_POINTS, high=6.0, of=DIMENSIONS),
+    _main("mean", "mean (0 to 2)", DESCRIPTION, **_POINTS, high=2.0, headline=True, of=DIMENSIONS, is_averaged=True),
     *(part for name in DIMENSIONS for part in _dimension(name)),
-    ScoreSpec(
+    _main(
         "mean_score",
         "mean judge score (1 to 5)",
-        (ANSWER,),
+        ANSWER,
         **_POINTS,
         low=1.0,
         high=5.0,
-        has_interval=True,
         counts=("n_scored",),
         headline=True,
     ),
-    ScoreSpec("exact_match", "exact match", (ANSWER,), has_interval=True),
-    ScoreSpec(
+    _main("exact_match", "exact match", ANSWER),
+    _main(
         "own_score",
         "own score",
-        (OWN,),
+        OWN,
         **_POINTS,
         low=-INFINITY,
         high=INFINITY,
-        has_interval=True,
         range_key=OWN_RANGE,
         headline=True,
         of=(OWN,),
     ),
-    ScoreSpec(
-        "consistency", "consistency", **_PAIR_SHARE, has_interval=True, of=("consistent",), images=_SIDES_OF_PAIR
-    ),
-    ScoreSpec(
+    _main("consistency", "consistency", PAIRS, **_PAIRS, of=("consistent",), images=_SIDES_OF_PAIR),
+    _main(
         "accuracy_all",
         "pair accuracy",
-        **_PAIR_SHARE,
-        has_interval=True,
+        PAIRS,
+        **_PAIRS,
         chance=0.25,
         headline=True,
         of=("correct",),
         images=_SIDES_OF_PAIR,
     ),
-    ScoreSpec(
-        "accuracy_consistent",
-        "accuracy, consistent pairs",
-        (PAIRS,),
-        has_interval=True,
-        chance=0.5,
-        counts=("n_consistent",),
-    ),
-    ScoreSpec("first_rate", "first-position preference", **_PLACE, has_interval=True, chance=0.5),
-    ScoreSpec("second_rate", "second-position preference", **_PLACE, in_table=False),
-    ScoreSpec("draw_rate", "no preference", **_PLACE, in_table=False),
+    _main("accuracy_consistent", "accuracy, consistent pairs", PAIRS, counts=("n_consistent",), chance=0.5),
+    _main("first_rate", "first-position preference", PAIRS, **_PAIRS, higher_is_better=None, chance=0.5),
+    _neutral("second_rate", "second-position preference", PAIRS, **_PAIRS),
+    _neutral("draw_rate", "no preference", PAIRS, **_PAIRS),
     *_correlations(PAIRS, "n_images"),
     *_correlations(QUALITY, "n"),
-    ScoreSpec(
-        "rmse_fitted", "RMSE, fitted", (QUALITY,), **_POINTS, high=INFINITY, higher_is_better=False, in_table=False
-    ),
-    ScoreSpec("random_guess", "chance level", _CHOICES, higher_is_better=None, in_table=False),
-    ScoreSpec(
-        "position_bias.spread",
-        "spread of recall over positions",
-        _CHOICES,
-        higher_is_better=False,
-        no_interval=_ABOVE_ZERO,
-        chance="position_bias.spread_by_chance",
-        counts=(),
-        in_table=False,
-    ),
-    ScoreSpec(
-        "position_bias.spread_by_chance",
-        "spread of recall expected by chance",
-        _CHOICES,
-        higher_is_better=None,
-        counts=(),
-        in_table=False,
-    ),
+    _detail("rmse_fitted", "RMSE, fitted", QUALITY, **_POINTS, high=INFINITY, higher_is_better=False),
+    _neutral("random_guess", "chance level", *_CHOICES),
+    _detail("position_bias.spread", "spread of recall over positions", *_CHOICES, **_BIAS),
+    _neutral("position_bias.spread_by_chance", "spread of recall expected by chance", *_CHOICES, counts=()),
     *_extraction("extraction", "replies", *_CHOICES, PAIRS),
     *_extraction("forced_extraction", "forced replies", AWARENESS),
     *_unread("outcomes", "texts", "cut off", "that are empty", DESCRIPTION),
