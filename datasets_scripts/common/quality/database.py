@@ -9,7 +9,7 @@ import datasets
 
 from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilder
-from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError, unknown_name
+from eyechart.datasets_scripts.common.errors import MissingFileError, unknown_name
 from eyechart.datasets_scripts.common.files.data_files import chosen_data_files
 from eyechart.datasets_scripts.common.files.readers import Row, text_field
 from eyechart.datasets_scripts.common.instructions import PASS_FOLDER, numbered_steps
@@ -79,9 +79,6 @@ class QualityBuilder(BenchmarkBuilder):
         if self.by_hand():
             reason = f"dataset {self.name!r} needs data_dir: it cannot be downloaded automatically\n{self.by_hand()}"
             raise MissingFileError(reason)
-        if dl_manager.is_streaming:
-            reason = "streaming needs data_dir: the images are in an archive, which must be unpacked"
-            raise UsageError(f"{reason}\n{self._how_to_get}")
         downloads = dict(self.database.downloads)
         if self.config.images == "skip" and "scores" in downloads:
             del downloads["images"]

@@ -254,7 +254,7 @@ def test_once_downloaded_it_is_there_without_the_hub(official):
 @pytest.mark.parametrize(
     ("given", "shown", "source", "rows"),
     [
-        ([], "the official release", "the official release, downloaded from the", f"{ROWS} ({ROWS} of 1,495 official"),
+        ([], "the official release", "the official release.", f"{ROWS} ({ROWS} of 1,495 official"),
         (["--mini"], "synthetic demo data", "eyechart's synthetic demo data", "180\n"),
         (["--data-dir", "release"], "release", "a local copy of the release.", "180 (180 of 1,495 official"),
     ],
