@@ -133,7 +133,7 @@ NAMES_ROW = "it is refused; the message names the argument and the row"
             (
                 "the words of an ensemble have different numbers of logits",
                 lambda: ensemble_logits({"good": [1, 2], "fine": [1], "poor": [1, 2]}, ["good", "fine"], ["poor"]),
-                r"lengths \[2, 1\]",
+                "fine has 1 rows and good has 2",
             ),
         ),
     ],

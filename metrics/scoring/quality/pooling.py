@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.inputs import FloatArray, check_member, check_numbers
+from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_member, check_numbers
 from eyechart.metrics.scoring.items import Items
 
 Strategy = Literal["softmax", "argmax"]
@@ -24,15 +24,12 @@ Ties = Literal["exact", "released"]
 
 @dataclass(frozen=True)
 class Pooled:
-    """Quality scores of n images.
-
-    Attributes:
-        values: Scores in [0, 1], shape (n,), higher is better; Pearson correlations and fits use these.
-        ranking: Numbers in the same order, shape (n,), with the ties that rank correlations should use.
-    """
+    """Quality scores of n images, higher is better."""
 
     values: FloatArray
+    """For Pearson correlations and fits, shape (n,); pooled logits are in [0, 1]."""
     ranking: FloatArray
+    """Numbers in the same order, shape (n,), with the ties that rank correlations should use."""
 
 
 @dataclass(frozen=True)
@@ -45,18 +42,7 @@ class PoolingSettings:
 
 
 def read_logits(logits: ArrayLike, settings: PoolingSettings | None = None) -> Items:
-    """Items of n images from pairs of logits.
-
-    Args:
-        logits: As for `pool`.
-        settings: As for `pool`.
-
-    Returns:
-        `quality_score` in [0, 1], higher is better, for Pearson correlations and fits; `rank_score`, numbers in the
-        same order, with the ties that rank correlations should use.
-
-    Raises:
-        InputError: As for `pool`.
+    """Items of n images from pairs of logits: the values of `pool` as `quality_score`, its ranking as `rank_score`.
 
     Examples:
         >>> read_logits([[17.5, 17.5], [19.0, 17.0]])
@@ -68,11 +54,7 @@ def read_logits(logits: ArrayLike, settings: PoolingSettings | None = None) -> I
 
 
 def read_scores(scores: ArrayLike) -> Items:
-    """Items of n images from given quality scores; the result is as for `read_logits`.
-
-    Raises:
-        InputError: A score is not a number, nan or infinite.
-    """
+    """Items of n images from given quality scores, as for `read_logits`."""
     given = check_numbers("predictions", scores).tolist()
     return {"quality_score": given, "rank_score": given}
 
@@ -88,9 +70,6 @@ def pool(logits: ArrayLike, strategy: Strategy = "softmax", temperature: float =
         ties: "exact" ranks by positive - negative, which keeps equal differences tied. "released" ranks by
             exp(p/T) / (exp(p/T) + exp(n/T)) in float64 scalar arithmetic, whose rounding splits such ties as in the
             released code.
-
-    Returns:
-        Scores for Pearson correlations and for ranking.
 
     Raises:
         InputError: An argument is invalid, or "released" overflows at this temperature.
@@ -134,15 +113,12 @@ def _released_softmax(pairs: FloatArray, temperature: float) -> FloatArray:
 
 
 def ensemble_logits(logits: Mapping[str, ArrayLike], positive: Sequence[str], negative: Sequence[str]) -> FloatArray:
-    """Logit pairs of a synonym ensemble, the sums in Eq. 4 of Q-Bench.
+    """Pairs of logits of a synonym ensemble, shape (n, 2), ready for `pool`: the sums in Eq. 4 of Q-Bench.
 
     Args:
         logits: Word to logits, shape (n,) each.
         positive: Words of the positive set, such as ["good", "fine", "high"].
         negative: Words of the negative set, such as ["poor", "bad", "low"].
-
-    Returns:
-        Shape (n, 2): the summed logits of the positive and of the negative set, ready for `pool`.
 
     Raises:
         InputError: A set is empty, names a word twice, or names a word without logits; or the lengths differ.
@@ -151,16 +127,11 @@ def ensemble_logits(logits: Mapping[str, ArrayLike], positive: Sequence[str], ne
         >>> ensemble_logits({"good": [2.0], "fine": [1.0], "poor": [0.5]}, ["good", "fine"], ["poor"]).tolist()
         [[3.0, 0.5]]
     """
-    sums = []
     for argument, words in (("positive", positive), ("negative", negative)):
         if isinstance(words, str) or not words or len(set(words)) < len(words):
             raise InputError(f"{argument} is {words!r}; it must be a non-empty list of different words")
         for word in words:
             check_member(f"a word of {argument}", word, list(logits))
-        columns = [check_numbers(f"logits[{word!r}]", logits[word]) for word in words]
-        if len({len(column) for column in columns}) > 1:
-            raise InputError(f"the logits of {argument} have lengths {[len(column) for column in columns]}")
-        sums.append(np.sum(columns, axis=0))
-    if len(sums[0]) != len(sums[1]):
-        raise InputError(f"positive has {len(sums[0])} rows and negative has {len(sums[1])}")
-    return np.column_stack(sums)
+    columns = {word: np.asarray(logits[word], dtype=np.float64) for word in (*positive, *negative)}
+    check_lengths(**columns)
+    return np.column_stack([np.sum([columns[word] for word in words], axis=0) for words in (positive, negative)])

@@ -41,12 +41,8 @@ def _is_other(reply: Reply, i: int) -> bool:
     gap, is_last = reply.gaps[i + 1], i + 1 == reply.n_words
     if gap.startswith("%") or (not gap and not is_last) or "/" in reply.gaps[i] or reply.words[i - 1 : i] == ["of"]:
         return True
-    ends = (
-        (first, last)
-        for first, last in ((i - 2, i), (i - 1, i), (i, i + 1), (i, i + 2))
-        if 0 <= first < last < reply.n_words
-    )
-    return any(_is_range(reply, first, last) for first, last in ends)
+    ends = ((i - 2, i), (i - 1, i), (i, i + 1), (i, i + 2))
+    return any(first >= 0 and last < reply.n_words and _is_range(reply, first, last) for first, last in ends)
 
 
 def _is_range(reply: Reply, first: int, last: int) -> bool:

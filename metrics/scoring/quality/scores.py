@@ -6,7 +6,7 @@ an undefined score becomes nan, with a warning; the functions in `correlation` r
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,24 +36,15 @@ SMALL_SAMPLE = 30
 
 @dataclass(frozen=True)
 class QualitySettings:
-    """Settings of quality scores.
-
-    Attributes:
-        fit: "logistic4" or "logistic5".
-        average_over: Name of the group whose scores are averaged for the overall scores, or None.
-        resamples: Number of bootstrap resamples.
-        seed: Seed of the bootstrap.
-        pooling: How logits were pooled, for the result; None if scores were given directly.
-
-    Raises:
-        InputError: A setting is not allowed.
-    """
+    """Settings of quality scores; raises `InputError` for one that is not allowed."""
 
     fit: FitName = "logistic4"
     average_over: str | None = None
+    """Name of the group whose scores are averaged for the overall scores."""
     resamples: int = 1000
     seed: int = 0
     pooling: PoolingSettings | None = None
+    """How logits were pooled, for the result; None if scores were given directly."""
 
     def __post_init__(self) -> None:
         """Check the settings that do not depend on the data."""
@@ -63,35 +54,27 @@ class QualitySettings:
 
     def applying(self) -> dict[str, Any]:
         """The settings that a result depends on."""
-        pooling = self.pooling
-        logits = {} if pooling is None else {"temperature": float(pooling.temperature), "strategy": pooling.strategy}
-        ties = {} if pooling is None else {"ties": pooling.ties}
-        shared = {name: getattr(self, name) for name in ("fit", "average_over", "resamples", "seed")}
-        return {**logits, **ties, **shared}
+        logits = {} if self.pooling is None else asdict(self.pooling) | {"temperature": float(self.pooling.temperature)}
+        return {**logits, **{name: getattr(self, name) for name in ("fit", "average_over", "resamples", "seed")}}
 
 
 @dataclass(frozen=True)
 class Correlations:
-    """Scores of one set of images, with the data that an average over sets needs.
-
-    Attributes:
-        scores: `SCORES` by name; an undefined score is nan.
-        replicates: Bootstrap replicates of SRCC and of PLCC, shape (resamples,) each.
-        n: Number of images.
-        undefined: Why scores are undefined: a dict from reason to names of scores.
-        fit_parameters: Parameters b1, b2, ... of the logistic, see `correlation.Fit`; None without a fit of these
-            images.
-        units: Number of resampled units; None if images were resampled.
-        plcc_interval: The interval of PLCC; None if it comes from the replicates.
-    """
+    """Scores of one set of images, with the data that an average over sets needs."""
 
     scores: Mapping[str, float]
+    """`SCORES` by name; an undefined score is nan."""
     replicates: tuple[FloatArray, FloatArray]
+    """Bootstrap replicates of SRCC and of PLCC, shape (resamples,) each."""
     n: int
     undefined: Mapping[str, Sequence[str]]
+    """Why scores are undefined: a dict from reason to names of scores."""
     fit_parameters: tuple[float, ...] | None = None
+    """Parameters b1, b2, ... of the logistic, see `correlation.Fit`; None without a fit of these images."""
     units: int | None = None
+    """Number of resampled units; None if images were resampled."""
     plcc_interval: Interval | None = None
+    """None if it comes from the replicates."""
 
     def listed(self, names: Sequence[str] = SCORES) -> dict[str, Any]:
         """Scores with their intervals, for results."""
@@ -113,13 +96,8 @@ def quality_scores(
         items: `quality_score` and `rank_score` of n images, from `read_logits` or `read_scores`.
         references: Opinion scores, shape (n,), higher is better.
         groups: Group name to one value per image.
-        settings: Fit, averaging and bootstrap.
-
-    Returns:
-        `srcc`, `plcc`, `krcc`, `plcc_fitted` in [-1, 1], `rmse_fitted` in units of the opinion scores, `srcc_ci95`,
-        `plcc_ci95`, `fit_parameters` (b1, b2, ... of the logistic, None if it is undefined), `n`, `by_<group name>` for
-        each group, and the settings. With `average_over`, the overall scores are plain means over the values of that
-        group, with intervals for these means, and `fit_parameters` is None.
+        settings: Fit, averaging and bootstrap. With `average_over`, the overall scores are plain means over the values
+            of that group, with intervals for these means.
 
     Raises:
         InputError: An argument is invalid.
@@ -180,13 +158,9 @@ def _part(
 
 
 def correlate(where: str, pooled: Pooled, references: FloatArray, settings: QualitySettings) -> Correlations:
-    """Scores of one set of images. An undefined score is nan, without a warning.
+    """Scores of one set of images, on whose name the draws of its bootstrap depend.
 
-    Args:
-        where: Name of the set, such as "overall"; the draws of its bootstrap depend on it.
-        pooled: Predicted scores of n images.
-        references: Opinion scores, shape (n,), higher is better.
-        settings: Fit and bootstrap.
+    An undefined score is nan, without a warning.
 
     Examples:
         >>> found = correlate("all", Pooled(np.arange(5.0), np.arange(5.0)), np.arange(5.0) ** 2, QualitySettings())

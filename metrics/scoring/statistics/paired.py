@@ -72,7 +72,7 @@ def mcnemar(first: ArrayLike, second: ArrayLike) -> PairedTest:
     Examples:
         >>> found = mcnemar([True] * 9 + [False], [False] * 8 + [True, True])
         >>> round(found.p_value, 4), found.difference, [round(end, 4) for end in found.interval]
-        (0.0391, 0.7, [0.1501, 1.0])
+        (0.0391, 0.7, [0.1538, 1.0])
     """
     one, other = np.asarray(first, dtype=bool), np.asarray(second, dtype=bool)
     n = check_lengths(first=one, second=other)

@@ -83,7 +83,7 @@ def test_ensemble_is_the_sum_of_each_side() -> None:
         (["good", "good"], ["poor"], "positive is"),
         (["good"], "poor", "negative is 'poor'"),
         (["god"], ["poor"], "Did you mean 'good'"),
-        (["good"], ["short"], "positive has 2 rows and negative has 1"),
+        (["good"], ["short"], "short has 1 rows and good has 2"),
     ],
 )
 def test_bad_ensemble(positive: list[str], negative: list[str], message: str) -> None:
