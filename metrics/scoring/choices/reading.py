@@ -213,8 +213,9 @@ def read_choices(replies: Replies, settings: ExtractionSettings | None = None, j
             if step in UNREAD:
                 source = row if replies.question_ids is None else replies.question_ids[row]
                 rotation = 0 if replies.rotations is None else replies.rotations[row]
-                letters[row] = random_choice(len(choices[row]), settings.seed, source, rotation)
-                correct[row], steps[row] = (letters[row] or "X") in references[row], "random"
+                letter = random_choice(len(choices[row]), settings.seed, source, rotation)
+                letters[row], steps[row] = letter, "random"
+                correct[row] = letter is not None and letter in references[row]
     return {"choice": letters, "step": steps, "correct": correct, "judge_failed_rounds": failed}
 
 

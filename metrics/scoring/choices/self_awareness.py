@@ -38,12 +38,7 @@ def without_refusal(options: Sequence[str], refusal: str) -> list[str]:
 
 
 def forced_letter(letter: str, refusal: str) -> str:
-    """The letter of an option after the refusal is left out.
-
-    Examples:
-        >>> forced_letter("A", "B"), forced_letter("C", "B")
-        ('A', 'B')
-    """
+    """The letter of an option after the refusal is left out."""
     return ascii_uppercase[ascii_uppercase.index(letter) - (letter > refusal)]
 
 
@@ -65,14 +60,9 @@ def read_self_awareness(
 ) -> Items:
     """Read the replies to questions with a refusal option, and the forced replies to refused questions.
 
-    Args:
-        replies: The replies, with `refusals` and `forced_predictions`. If the refusal was drawn at random, a missing
-            forced reply counts as "".
-        settings: How replies become choices.
-        judge: As for `read_choices`.
-        unreadable_forced: How a forced reply that names no option counts: "apart", as neither correct nor incorrect, or
-            "wrong", as in Eq. 3, where everything except the correct answer is incorrect. "", a failed request, always
-            counts as "apart".
+    If the refusal was drawn at random, a missing forced reply counts as "". A forced reply that names no option counts
+    as neither correct nor incorrect ("apart"), or as "wrong", as in Eq. 3, where everything except the correct answer
+    is incorrect. "", a failed request, always counts as "apart".
 
     Returns:
         The items of `read_choices`; `forced_choice` (a letter in `choices`), `forced_step` and

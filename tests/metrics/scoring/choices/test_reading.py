@@ -155,6 +155,12 @@ def test_settings_that_apply() -> None:
     }
 
 
+def test_drawing_no_option_is_never_correct() -> None:
+    options = [f"option {number}" for number in range(26)]
+    found = read_choices(Replies([VAGUE] * 99, ["X"] * 99, [options] * 99), ExtractionSettings(fallback="random"))
+    assert None in found["choice"] and found["correct"] == [letter == "X" for letter in found["choice"]]
+
+
 def test_random_choice_is_uniform_over_options_and_x() -> None:
     counts = Counter(random_choice(3, 0, question) for question in range(4000))
     assert set(counts) == {"A", "B", "C", None}
