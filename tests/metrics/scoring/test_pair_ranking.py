@@ -129,9 +129,8 @@ def test_map_is_the_dense_optimum(n: int, rounds: int, seed: int) -> None:
     assert scores.sum() == pytest.approx(0, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_mle_is_the_dense_optimum(seed: int) -> None:
-    winners, losers = _outcomes(30, 40, seed, circle=True)
+def test_mle_is_the_dense_optimum() -> None:
+    winners, losers = _outcomes(30, 40, seed=0, circle=True)
     scores = mle_scores(winners, losers, 30)
     assert scores == pytest.approx(_dense_optimum(winners, losers, 30, prior=0.0), abs=1e-5)
     assert scores.sum() == pytest.approx(0, abs=1e-9)
