@@ -65,7 +65,7 @@ def read_preferences(replies: Sequence[str], finish_reasons: Sequence[str | None
     """The columns `choice` and `step` of `read_pairs` for replies in one order."""
     # There are few different replies, so each is read only once.
     asked = list(zip(replies, finish_reasons, strict=True))
-    preferred = {reply: read_preference(*reply) for reply in asked}
+    preferred = {reply: read_preference(*reply) for reply in set(asked)}
     steps = {reply: "exact" if preference else why_unread(*reply) for reply, preference in preferred.items()}
     return {"choice": [preferred[reply] for reply in asked], "step": [steps[reply] for reply in asked]}
 

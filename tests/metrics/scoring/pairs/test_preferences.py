@@ -9,8 +9,9 @@ from scipy.stats import binomtest
 
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
 from eyechart.metrics.scoring.pair_ranking import map_scores, mle_scores, rescale
+from eyechart.metrics.scoring.pairs import preferences
 from eyechart.metrics.scoring.pairs.pools import Pairs, PairSettings, check_pairs, rank_pool, split_pools
-from eyechart.metrics.scoring.pairs.preferences import preference_scores, read_pairs, winners
+from eyechart.metrics.scoring.pairs.preferences import preference_scores, read_pairs, read_preferences, winners
 from eyechart.metrics.scoring.statistics.dyadic import dyadic_share_interval
 
 FIRST, SECOND, NONE = "first", "second", None
@@ -36,6 +37,13 @@ def test_the_same_image_is_at_the_other_place_in_reverse() -> None:
     assert items["consistent"] == [True, True, False, False, False, False]
     assert items["correct"] == [True, None, False, None, False, False]
     assert items["choice"] == ["first", "second", "first", "second", None, "first"]
+
+
+def test_equal_replies_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[tuple[str, str]] = []
+    monkeypatch.setattr(preferences, "read_preference", lambda *reply: read.append(reply))
+    read_preferences(["A", "B"] * 50, ["stop"] * 100)
+    assert sorted(read) == [("A", "stop"), ("B", "stop")]
 
 
 def test_preferences_by_hand() -> None:
