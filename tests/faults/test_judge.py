@@ -52,7 +52,7 @@ def test_a_permanent_fault_ends_the_scoring(script, judge, answer, error, reason
 @fault(
     "several tasks need a judge whose server refuses all requests", "each task reports it and sends no further request"
 )
-def test_every_task_of_a_judge_that_cannot_be_asked_says_so(script, judge):
+def test_every_task_reports_a_server_that_refuses_all_requests(script, judge):
     script.say(refusal(401))
     shared = judge()
     for _ in range(2):
@@ -64,7 +64,7 @@ def test_every_task_of_a_judge_that_cannot_be_asked_says_so(script, judge):
 
 
 @fault("a judge's server goes down during the run", "received replies are kept; a second run requests the rest")
-def test_a_server_that_goes_down_in_the_middle_keeps_what_was_had(script, judge, store):
+def test_replies_before_a_breakdown_are_kept(script, judge, store):
     script.say(always(), always(), always(), refusal(401, "gone"))
     asked = judge(store, concurrency=1)
     with pytest.warns(LostRoundsWarning, match="gave no reply in 15 rounds; the first reason: .*gone"):
@@ -74,7 +74,7 @@ def test_a_server_that_goes_down_in_the_middle_keeps_what_was_had(script, judge,
     assert (settings["lost_rounds"], settings["incomplete"], settings["replies"]) == (15, True, 15)
     assert "cannot be asked" in settings["reason"] and "answered 401: gone" in settings["reason"]
     with pytest.warns(LostRoundsWarning):
-        assert asked.ask_all(CONVERSATIONS[3:], 5) == [[None] * 5] * 3
+        asked.ask_all(CONVERSATIONS[3:], 5)
     assert len(script.bodies) == 4, "what has stopped is not tried again in this task"
     script.say(always("Score: 1"))
     again = judge(store)
@@ -107,7 +107,7 @@ def test_a_single_failure_is_a_failed_round(script, judge, fault, reason):
 
 
 @fault("a judge fails between two rounds", "finished rounds count; only the others are requested again")
-def test_rounds_that_were_had_before_a_failure_count(script, judge, store):
+def test_rounds_before_a_failure_count(script, judge, store):
     script.say(completion("1", "0"), completion("1"), refusal(500))
     with pytest.warns(LostRoundsWarning, match="in 2 rounds"):
         assert judge(store)(CONVERSATIONS[0], 5) == ["1", "0", "1", None, None]
@@ -120,7 +120,7 @@ def test_rounds_that_were_had_before_a_failure_count(script, judge, store):
     "a judge's credit runs out during the run",
     "the remaining rounds fail; a second run tries again with a single request",
 )
-def test_when_money_runs_out_the_rest_is_lost(script, judge, store):
+def test_the_rounds_after_the_credit_runs_out_are_lost(script, judge, store):
     fault = refusal(402, "pay")
     script.say(always(), always(), fault)
     with pytest.warns(LostRoundsWarning, match="in 2 rounds; .*pay"):
@@ -135,7 +135,7 @@ def test_when_money_runs_out_the_rest_is_lost(script, judge, store):
 
 
 @fault("a judge fails in 16 conversations in a row", "the judge counts as unavailable; no further requests are sent")
-def test_a_server_that_fails_on_and_on_counts_as_gone(script, judge):
+def test_a_server_that_keeps_failing_counts_as_unavailable(script, judge):
     script.say(refusal(500, "broken"))
     conversations = [[{"role": "user", "content": str(i)}] for i in range(100)]
     with pytest.raises(ModelError, match=r"asked: 16 conversations in a row got no reply; the last error: .*broken"):
@@ -148,7 +148,7 @@ def test_a_server_that_fails_on_and_on_counts_as_gone(script, judge):
 
 
 def caveats(judge, questions):
-    """What a reader is told of a run whose replies only the judge can read."""
+    """A run whose replies only the judge can read, and its caveats."""
     data = LoadedData(questions, "own data", "given", "given")
     done = evaluator("q_bench/perception", judge=judge).run(FunctionBackend(lambda messages: "Splendid"), data)
     return done, " ".join(done.caveats)
@@ -161,10 +161,8 @@ def test_unfinished_reasoning(script, judge, questions):
     settings = done.settings["judge"]
     assert not done.complete and settings["incomplete"] and settings["lost_rounds"] == 0
     assert settings["reason"] == "no usable reply in any round for 6 of the texts put to the judge"
-    assert (
-        "The judge judge gave no usable reply in 30 of 30 rounds (30 cut off). A judge that reasons first needs" in text
-    )
-    assert "--judge-arg max_tokens above 32. Incomplete: 6 of the 6 replies" in text
+    assert "gave no usable reply in 30 of 30 rounds (30 cut off)" in text
+    assert "needs --judge-arg max_tokens above 32. Incomplete: 6 of the 6 replies" in text
     script.say(always("1"), refusal(400))
     with pytest.warns(LostRoundsWarning):
         _, text = caveats(judge(concurrency=1), questions)
@@ -180,10 +178,7 @@ def test_unusable_replies(script, judge, questions):
 
     filtered, nonsense, good = ("1", "content_filter"), ("perhaps", "stop"), ("1", "stop")
     text = read(("1", "length"), filtered, filtered, nonsense, good)
-    assert (
-        "no usable reply in 24 of 30 rounds (6 cut off, 12 refused, 6 not in the expected form). A judge that" in text
-    )
-    assert "needs --judge-arg max_tokens above 32." in text
+    assert "no usable reply in 24 of 30 rounds (6 cut off, 12 refused, 6 not in the expected form)" in text
     text = read(nonsense, nonsense, nonsense, good, good)
     assert "no usable reply in 18 of 30 rounds (18 not in the expected form)." in text
     assert "--judge-arg max_tokens" not in text
@@ -194,7 +189,7 @@ def test_unusable_replies(script, judge, questions):
     "a judge's replies name no score, two scores, or a score in Chinese digits",
     "they count as failed rounds and are stored",
 )
-def test_nonsense_is_stored_and_a_failed_round(script, judge, store):
+def test_malformed_replies_are_stored_and_failed_rounds(script, judge, store):
     script.say(completion("I cannot rate this.", "Score: 4", "", "Score: 2 or 3", "\u4e94"))
 
     def compute():
@@ -228,7 +223,7 @@ def counts(prompt, replies):
         ("a judge's server reports no token counts", None),
     ),
 )
-def test_counts_of_tokens_that_cannot_be_true(script, judge, usage):
+def test_impossible_counts_of_tokens_are_estimated(script, judge, usage):
     texts = [{"message": {"content": "Score: 2"}}] * 4
     script.say({"choices": texts, "usage": usage})
     conversations = [[{"role": "user", "content": f"{i} {'x' * 298}"}] for i in range(8)]
@@ -242,7 +237,7 @@ def test_counts_of_tokens_that_cannot_be_true(script, judge, usage):
 
 
 @fault("a judge's server reports the tokens of the reply and of the reasoning", "they are counted as reported")
-def test_counts_that_can_be_true(script, judge):
+def test_possible_counts_of_tokens_are_used(script, judge):
     script.say(completion("Score: 2", prompt_tokens=2000, completion_tokens=1000))
     asked = judge(price=(1e6, 1e6), max_tokens=1024)
     asked([{"role": "user", "content": "Is it dark?"}], 1)
@@ -304,7 +299,7 @@ NOT_ALLOWED = "it is refused; the message names the option and what is allowed"
         ("a judge's address is not a URL", {"endpoint": EndpointOptions("nowhere")}, "base_url='nowhere' is not"),
     ),
 )
-def test_options_that_cannot_be_are_refused(settings, message):
+def test_bad_options_are_refused(settings, message):
     with pytest.raises(UsageError, match=message):
         EndpointJudge(JudgeOptions(**({"model": "judge"} | settings)))
 
