@@ -40,7 +40,6 @@ from eyechart.datasets_scripts.common.choice.aesthetics import (
     image_source,
     question_type,
     read_groups,
-    table_categories,
 )
 from eyechart.datasets_scripts.common.choice.columns import description_features, multiple_choice_features
 from eyechart.datasets_scripts.common.choice.tables import link_rows, question_columns, read_table
@@ -148,12 +147,9 @@ class AesBench(BenchmarkBuilder):
             reason = f"VLMEvalKit's tables have no interpretations; use the release\n{_HOW_TO_GET}"
             raise BadAnnotationError(reason, path=path)
         else:
-            rows, categories = read_table(path, images=self.config.images == "load"), table_categories()
+            rows = read_table(path, images=self.config.images == "load")
             link_rows(raw for _, raw in rows)
-            for _, raw in rows:
-                if ROW_ERROR not in raw:
-                    add_table_groups(raw, categories)
-            categories.warn(path)
+            add_table_groups(rows, path)
         folder = self.config.data_dir and release_folder(self.config.data_dir)
         if folder and os.path.isfile(groups := os.path.join(folder, GROUPS_FILE)):
             given = read_groups(groups, {raw["name"] for _, raw in rows if "name" in raw})

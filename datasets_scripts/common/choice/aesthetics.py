@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Collection, Mapping
-from typing import Any
 
 from eyechart.datasets_scripts.common.choice.tables import Categories, lookup, plain
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, unknown_name
-from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, clean_text, read_csv_rows
+from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, clean_text, read_csv_rows
 
 DIMENSIONS = {
     "AesP": ("technical quality", "color and light", "composition", "content"),
@@ -113,22 +112,25 @@ def _known(column: str, cell: str, names: Mapping[str, str], where: str = "") ->
     return names.get(plain(cell), "")
 
 
-def table_categories() -> Categories:
-    """The categories of VLMEvalKit's tables of AesBench, for `add_table_groups`."""
+def add_table_groups(rows: list[Row], path: str) -> None:
+    """Add to the rows of a table their `part`, "" if unknown, and their other groups under `_groups`."""
     spellings = {"AesA": "AesA1"} | PARTS | {f"aesthetic {name}": part for name, part in PARTS.items()}
-    dimensions = lookup(name for names in DIMENSIONS.values() for name in names)
-    parts = lookup(PARTS.values(), spellings)
-    return Categories("dimension", part=parts, dimension=dimensions, image_source=_SOURCES, question_type=_TYPES)
-
-
-def add_table_groups(raw: dict[str, Any], categories: Categories) -> None:
-    """Add to a row of a table its `part`, "" if unknown, and its other groups under `_groups`, by our column names."""
-    columns = raw["columns"]
-    numbered = _INDEX.match(raw["index"])
-    texts = [numbered[1] if numbered else "", *(columns.get(name, "") for name in ("task", "category", "l2-category"))]
-    # Other toolkits' columns of these names may have other meanings.
-    hints = [columns.get(name, "") for name in ("split", "source", "type")]
-    groups = categories.sort([*texts, columns.get("dimension", "")], hints)
-    implied = next((part for part, names in DIMENSIONS.items() if groups.get("dimension") in names), "")
-    part = groups.pop("part", implied)
-    raw |= {"part": "AesA1" if raw["question"].casefold() == _ASSESSMENT else part, "_groups": groups}
+    categories = Categories(
+        "dimension",
+        part=lookup(PARTS.values(), spellings),
+        dimension=lookup(name for names in DIMENSIONS.values() for name in names),
+        image_source=_SOURCES,
+        question_type=_TYPES,
+    )
+    for _, raw in rows:
+        if ROW_ERROR in raw:
+            continue
+        columns, numbered = raw["columns"], _INDEX.match(raw["index"])
+        texts = [columns.get(name, "") for name in ("task", "category", "l2-category", "dimension")]
+        # Other toolkits' columns of these names may have other meanings.
+        hints = [columns.get(name, "") for name in ("split", "source", "type")]
+        groups = categories.sort([numbered[1] if numbered else "", *texts], hints)
+        implied = next((part for part, names in DIMENSIONS.items() if groups.get("dimension") in names), "")
+        part = groups.pop("part", implied)
+        raw |= {"part": "AesA1" if raw["question"].casefold() == _ASSESSMENT else part, "_groups": groups}
+    categories.warn(path)

@@ -98,33 +98,27 @@ class QuestionBuilder(BenchmarkBuilder):
 
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
         questions = self._questions
-        suffixes = (".json", ".jsonl", ".parquet", *([".tsv"] if questions.tables else []))
-        chosen = chosen_data_files(self.config, suffixes)
-        data_dir = None if self.config.data_dir is None else release_folder(self.config.data_dir)
+        chosen = chosen_data_files(
+            self.config, (".json", ".jsonl", ".parquet", *([".tsv"] if questions.tables else []))
+        )
+        data_dir = "" if self.config.data_dir is None else release_folder(self.config.data_dir)
         if chosen is not None:
             files = files_by_split(chosen, self.SPLITS)
             data_dir = data_dir or os.path.dirname(next(iter(files.values()))[0])
-        elif data_dir is not None:
-            names = {
-                split: [file, *filter(None, [questions.tables.get(split)])] for split, file in questions.files.items()
-            }
+        elif data_dir:
+            names = {split: [file] for split, file in questions.files.items()}
+            for split, table in questions.tables.items():
+                names[split].append(table)
             files = release_files(data_dir, names, ("", "data"), questions.how_to_get)
         else:
-            return self._downloaded(dl_manager)
+            files = {split: [self._official(dl_manager, file)] for split, file in questions.files.items()}
+            if self.config.images == "load":
+                data_dir = self._unpack(self._official(dl_manager, questions.image_archive))
         folders = self._image_folders(data_dir, questions.image_folders, [questions.image_archive])
         return [Annotation(split, tuple(paths), folders) for split, paths in files.items()]
 
-    def _downloaded(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
-        questions = self._questions
-
-        def fetched(file: str) -> str:
-            return self._fetch(dl_manager, f"{questions.hub}/resolve/main/{file}", questions.how_to_get)
-
-        files = {split: fetched(file) for split, file in questions.files.items()}
-        folders: tuple[str, ...] = ()
-        if self.config.images == "load":
-            folders = self._image_folders(self._unpack(fetched(questions.image_archive)), questions.image_folders)
-        return [Annotation(split, (file,), folders) for split, file in files.items()]
+    def _official(self, dl_manager: datasets.DownloadManager, file: str) -> str:
+        return self._fetch(dl_manager, f"{self._questions.hub}/resolve/main/{file}", self._questions.how_to_get)
 
     def _read(self, path: str) -> list[Row]:
         questions, suffix = self._questions, os.path.splitext(path)[1].lower()
