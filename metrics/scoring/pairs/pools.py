@@ -130,9 +130,7 @@ def check_pairs(
     )
     for row, (one, other, pool) in enumerate(zip(first_ids, second_ids, pools, strict=True)):
         if one == other:
-            raise InputError(
-                f"first_ids[{row}] and second_ids[{row}] are both {other!r}; an image cannot be paired with itself"
-            )
+            raise InputError(f"first_ids[{row}] and second_ids[{row}] are both {other!r}; they must differ")
         if pool is None:
             raise InputError(f"pool_ids[{row}] is None; either all pairs have a pool or none has")
     names = None if pool_ids is None else np.array([str(pool) for pool in pool_ids], dtype=object)
