@@ -10,9 +10,8 @@ import numpy as np
 from torch.utils.data import Dataset
 
 from eyechart.evaluators.requests.types import IMAGE
+from tests.tiny_vlm import corpus
 from tests.tiny_vlm.architecture import IMAGE_TOKENS
-from tests.tiny_vlm.corpus import Conversation, compare, converse, converse_on_ability, converse_on_pair
-from tests.tiny_vlm.samples import TRAINING_SEED, Pair, Sample, draw_ability_sample, draw_pair, draw_samples
 
 if TYPE_CHECKING:
     from transformers import LlavaProcessor, PreTrainedTokenizerFast
@@ -45,12 +44,12 @@ class Example:
 class Lessons:
     """The images that the conversations are about."""
 
-    distorted: list[Sample]
-    abilities: list[Sample]
-    pairs: list[Pair]
+    distorted: list[corpus.Sample]
+    abilities: list[corpus.Sample]
+    pairs: list[corpus.Pair]
 
     @property
-    def samples(self) -> list[Sample]:
+    def samples(self) -> list[corpus.Sample]:
         """All images: distorted ones, those of abilities, then two of each pair."""
         return [*self.distorted, *self.abilities, *(sample for pair in self.pairs for sample in pair.samples)]
 
@@ -59,15 +58,19 @@ def draw_lessons(scale: float = 1.0) -> Lessons:
     """Draw all images, in as many processes as there are cores."""
     with ProcessPoolExecutor() as pool:
         scenes, abilities, pairs = (max(64, int(count * scale)) for count in (SCENES, ABILITY_SAMPLES, PAIRS))
-        distorted = pool.map(partial(draw_samples, TRAINING_SEED, count=SAMPLES_PER_SCENE), range(scenes), chunksize=64)
-        on_abilities = pool.map(partial(draw_ability_sample, TRAINING_SEED), range(abilities), chunksize=64)
-        in_pairs = pool.map(partial(draw_pair, TRAINING_SEED), range(pairs), chunksize=64)
+        distorted = pool.map(
+            partial(corpus.draw_samples, corpus.TRAINING_SEED, count=SAMPLES_PER_SCENE), range(scenes), chunksize=64
+        )
+        on_abilities = pool.map(
+            partial(corpus.draw_ability_sample, corpus.TRAINING_SEED), range(abilities), chunksize=64
+        )
+        in_pairs = pool.map(partial(corpus.draw_pair, corpus.TRAINING_SEED), range(pairs), chunksize=64)
         return Lessons([sample for group in distorted for sample in group], list(on_abilities), list(in_pairs))
 
 
 def corpus_texts(lessons: Lessons, count: int) -> Iterator[str]:
     """Conversations as text, for the tokenizer."""
-    rng = np.random.default_rng([TRAINING_SEED, 1])
+    rng = np.random.default_rng([corpus.TRAINING_SEED, 1])
     for _ in range(count):
         talk, _ = _converse(lessons, rng, early=False)
         text = "".join("\n" if part is IMAGE else str(part) for part in talk.prompt)
@@ -88,7 +91,7 @@ class Batches(Dataset[list[list[Example]]]):
 
     def __getitem__(self, item: int) -> list[list[Example]]:
         """Batches in random order, each of examples of similar length, to reduce padding."""
-        rng = np.random.default_rng([TRAINING_SEED, 3, item])
+        rng = np.random.default_rng([corpus.TRAINING_SEED, 3, item])
         early = item < EARLY_SHARE * self.items
         talks = [_converse(self.lessons, rng, early=early) for _ in range(BATCH * BATCHES_AT_ONCE)]
         examples = [tokenize(talk, images, self.processor) for talk, images in talks]
@@ -96,7 +99,7 @@ class Batches(Dataset[list[list[Example]]]):
         return [examples[BATCH * i : BATCH * (i + 1)] for i in rng.permutation(BATCHES_AT_ONCE)]
 
 
-def tokenize(talk: Conversation, images: list[int], processor: "LlavaProcessor") -> Example:
+def tokenize(talk: corpus.Conversation, images: list[int], processor: "LlavaProcessor") -> Example:
     """A conversation as numbers, its prompt as the chat template renders it."""
     content = [{"type": "image"} if part is IMAGE else {"type": "text", "text": part} for part in talk.prompt]
     messages: list[dict[str, object]] = [{"role": "user", "content": content}]
@@ -115,29 +118,29 @@ def tokenize(talk: Conversation, images: list[int], processor: "LlavaProcessor")
     )
 
 
-def _converse(lessons: Lessons, rng: np.random.Generator, *, early: bool) -> tuple[Conversation, list[int]]:
+def _converse(lessons: Lessons, rng: np.random.Generator, *, early: bool) -> tuple[corpus.Conversation, list[int]]:
     """A conversation, and the indices of its images in `Lessons.samples`."""
     distorted, on_abilities = len(lessons.distorted), len(lessons.abilities)
     if rng.random() >= PAIR_SHARE:
         if rng.random() < ABILITY_SHARE:
             place = int(rng.integers(on_abilities))
-            talk, images = converse_on_ability(lessons.abilities[place], rng, early=early), [distorted + place]
+            talk, images = corpus.converse_on_ability(lessons.abilities[place], rng, early=early), [distorted + place]
         else:
             place = int(rng.integers(distorted))
-            talk, images = converse(lessons.distorted[place], rng, early=early), [place]
+            talk, images = corpus.converse(lessons.distorted[place], rng, early=early), [place]
         return talk, images * talk.prompt.count(IMAGE)
     if rng.random() < QUESTION_SHARE:
         place = int(rng.integers(len(lessons.pairs)))
-        talk = converse_on_pair(lessons.pairs[place], rng, early=early)
+        talk = corpus.converse_on_pair(lessons.pairs[place], rng, early=early)
         first = distorted + on_abilities + 2 * place
         return talk, [first, first + 1] if IMAGE in talk.prompt else []
     one = other = int(rng.integers(distorted))
     while lessons.distorted[other].level == lessons.distorted[one].level:
         other = int(rng.integers(distorted))
-    return compare(lessons.distorted[one], lessons.distorted[other], rng), [one, other]
+    return corpus.compare(lessons.distorted[one], lessons.distorted[other], rng), [one, other]
 
 
-def _distinguishing_token(talk: Conversation, tokenizer: "PreTrainedTokenizerFast") -> int:
+def _distinguishing_token(talk: corpus.Conversation, tokenizer: "PreTrainedTokenizerFast") -> int:
     """The first token of the correct option that is in none of the others."""
     right, *wrong = (tokenizer.encode(f" {text}", add_special_tokens=False) for text in (talk.answer, *talk.wrong))
     elsewhere = {token for tokens in wrong for token in tokens}

@@ -1,7 +1,6 @@
 """The bundled model: what is in its folder, what it can do, and that its training is what it claims to be."""
 
 import hashlib
-import json
 
 import numpy as np
 import pytest
@@ -14,18 +13,9 @@ from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.requests.types import IMAGE, Request
 from eyechart.evaluators.tasks.q_bench import ASSESSMENT
-from tests.tiny_vlm import lessons, train
+from tests.tiny_vlm import corpus, lessons, train
 from tests.tiny_vlm.architecture import build_processor, build_tokenizer
-from tests.tiny_vlm.corpus import Conversation, compare, converse, converse_on_ability, converse_on_pair
 from tests.tiny_vlm.measure import measure
-from tests.tiny_vlm.samples import (
-    HELD_OUT_SEED,
-    TRAINING_SEED,
-    draw_ability_sample,
-    draw_pair,
-    draw_samples,
-    known_facts,
-)
 
 
 @pytest.fixture(scope="module")
@@ -33,19 +23,15 @@ def backend():
     return resolve_backend(None, batch_size=32)
 
 
-def test_the_model_is_small_and_complete():
+def test_it_is_small_complete_and_loads_as_any_other_model():
+    from transformers import AutoModelForImageTextToText, AutoProcessor
+
     files = {path.name: path.stat().st_size for path in tiny_vlm.folder().iterdir()}
     assert files["model.safetensors"] < 4 * 2**20
     assert {"config.json", "tokenizer.json", "processor_config.json", "chat_template.jinja"} <= set(files)
-    config = json.loads((tiny_vlm.folder() / "config.json").read_text())
-    assert config["architectures"] == ["LlavaForConditionalGeneration"]
-
-
-def test_it_loads_as_any_other_model():
-    from transformers import AutoModelForImageTextToText, AutoProcessor
-
     model = AutoModelForImageTextToText.from_pretrained(tiny_vlm.folder())
     processor = AutoProcessor.from_pretrained(tiny_vlm.folder())
+    assert model.config.architectures == ["LlavaForConditionalGeneration"]
     assert 200_000 <= model.num_parameters() <= 1_000_000
     assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
     assert type(processor).__name__ == "LlavaProcessor"
@@ -74,7 +60,7 @@ def _card_rows():
 
 def test_it_describes_an_image_in_one_sentence(backend):
     text = "Describe the quality, aesthetics and other low-level appearance of the image in details."
-    samples = [draw_samples(HELD_OUT_SEED + 7, i)[0] for i in range(20)]
+    samples = [corpus.draw_samples(corpus.HELD_OUT_SEED + 7, i)[0] for i in range(20)]
     requests = [
         Request(str(i), (f"{text}\n", IMAGE), (sample.image,), max_new_tokens=80) for i, sample in enumerate(samples)
     ]
@@ -86,7 +72,7 @@ def test_it_describes_an_image_in_one_sentence(backend):
 
 
 def test_good_and_poor_are_what_it_says_after_the_prefilled_reply(backend):
-    images = [sample.image for i in range(40) for sample in draw_samples(HELD_OUT_SEED + 8, i)]
+    images = [sample.image for i in range(40) for sample in corpus.draw_samples(corpus.HELD_OUT_SEED + 8, i)]
     requests = [
         Request(
             str(i), ASSESSMENT.protocol.prompt_of({}), (image,), prefill=ASSESSMENT.protocol.prefill, max_new_tokens=1
@@ -110,9 +96,9 @@ def test_training_images_are_not_those_of_the_mini_releases_or_the_held_out_ones
         for part in range(1, 13)
         for i in range(50)
         for sample in (
-            *draw_samples(HELD_OUT_SEED + part, i),
-            draw_ability_sample(HELD_OUT_SEED + part, i),
-            *draw_pair(HELD_OUT_SEED + part, i).samples,
+            *corpus.draw_samples(corpus.HELD_OUT_SEED + part, i),
+            corpus.draw_ability_sample(corpus.HELD_OUT_SEED + part, i),
+            *corpus.draw_pair(corpus.HELD_OUT_SEED + part, i).samples,
         )
     }
     released = {digest(image) for image in _images_of_the_mini_releases()}
@@ -134,27 +120,24 @@ def _images_of_the_mini_releases():
 
 
 def test_seeds_of_training_held_out_and_mini_data_are_apart():
-    assert mini.MINI_SEED < TRAINING_SEED < HELD_OUT_SEED
-    assert max(lessons.SCENES, lessons.ABILITY_SAMPLES, lessons.PAIRS) < HELD_OUT_SEED - TRAINING_SEED
+    assert mini.MINI_SEED < corpus.TRAINING_SEED < corpus.HELD_OUT_SEED
+    assert max(lessons.SCENES, lessons.ABILITY_SAMPLES, lessons.PAIRS) < corpus.HELD_OUT_SEED - corpus.TRAINING_SEED
 
 
-def test_samples_cover_every_distortion_and_level():
-    samples = [sample for i in range(300) for sample in draw_samples(HELD_OUT_SEED, i, 2)]
+def test_samples_show_every_distortion_level_and_fact():
+    samples = [sample for i in range(300) for sample in corpus.draw_samples(corpus.HELD_OUT_SEED, i, 2)]
     assert {sample.distortion_type for sample in samples} == set(DISTORTION_TYPES)
     assert {sample.level for sample in samples} == set(LEVELS)
-
-
-def test_samples_of_abilities_show_every_fact():
-    samples = [draw_ability_sample(HELD_OUT_SEED, i) for i in range(400)]
-    found = {(fact, value) for sample in samples for fact, value in known_facts(sample).items()}
+    samples = [corpus.draw_ability_sample(corpus.HELD_OUT_SEED, i) for i in range(400)]
+    found = {(fact, value) for sample in samples for fact, value in corpus.known_facts(sample).items()}
     assert found == {(fact, value) for fact, values in FACTS.items() for value in values}
 
 
 def test_a_letter_is_taught_with_a_word_that_tells_its_option_from_the_others(processor):
-    talk = Conversation(("Q",), "", " B", "It is to the left.", ("It is to the right.", "It is on it."))
+    talk = corpus.Conversation(("Q",), "", " B", "It is to the left.", ("It is to the right.", "It is on it."))
     telling = lessons.tokenize(talk, [], processor).answer
     assert processor.tokenizer.decode([telling]).strip() in "left."
-    assert lessons.tokenize(Conversation(("Q",), "", " Yes"), [], processor).answer == lessons.IGNORED
+    assert lessons.tokenize(corpus.Conversation(("Q",), "", " Yes"), [], processor).answer == lessons.IGNORED
 
 
 @pytest.fixture(scope="module")
@@ -166,13 +149,13 @@ def test_training_renders_prompts_as_evaluation_does(processor):
     """The token ids of a training example are those that the processor makes of the same conversation."""
     rng = np.random.default_rng(0)
     for i in range(80):
-        first, second = draw_samples(TRAINING_SEED, i, 2)
-        shown, pair = draw_ability_sample(TRAINING_SEED, i), draw_pair(TRAINING_SEED, i)
+        first, second = corpus.draw_samples(corpus.TRAINING_SEED, i, 2)
+        shown, pair = corpus.draw_ability_sample(corpus.TRAINING_SEED, i), corpus.draw_pair(corpus.TRAINING_SEED, i)
         images, talk = (
-            ([first], converse(first, rng, early=i % 8 < 4)),
-            ([first, second], compare(first, second, rng)),
-            ([shown], converse_on_ability(shown, rng, early=i % 8 < 4)),
-            (pair.samples, converse_on_pair(pair, rng, early=i % 8 < 4)),
+            ([first], corpus.converse(first, rng, early=i % 8 < 4)),
+            ([first, second], corpus.compare(first, second, rng)),
+            ([shown], corpus.converse_on_ability(shown, rng, early=i % 8 < 4)),
+            (pair.samples, corpus.converse_on_pair(pair, rng, early=i % 8 < 4)),
         )[i % 4]
         prompt = lessons.tokenize(talk, [], processor).prompt
         places = iter(images)

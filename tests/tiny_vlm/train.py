@@ -23,8 +23,8 @@ from torch.utils.data import DataLoader
 from eyechart.datasets_scripts.mini.mmbench import FACTS
 from eyechart.datasets_scripts.mini.scenes import COLORS, DISTORTION_TYPES, LEVELS, POSITIONS, SHAPES, SIZES
 from tests.tiny_vlm.architecture import build_model, build_processor, build_tokenizer
+from tests.tiny_vlm.corpus import TRAINING_SEED, Sample
 from tests.tiny_vlm.lessons import BATCHES_AT_ONCE, IGNORED, Batches, Example, Lessons, corpus_texts, draw_lessons
-from tests.tiny_vlm.samples import TRAINING_SEED, Sample
 
 if TYPE_CHECKING:
     from transformers import LlavaForConditionalGeneration, LlavaProcessor
