@@ -19,13 +19,11 @@ class Csiq(QualityBuilder):
         rows = super()._read(path)
         for _, raw in rows:
             if "dst_type" in raw and not self._facts(str(raw[raw[FORMAT].image])):
-                cells = [raw[key] for key in (raw[FORMAT].image, "dst_type", "dst_lev")]
+                cells = [raw[raw[FORMAT].image], raw["dst_type"], raw.get("dst_lev")]
+                if None in cells:
+                    raw[ROW_ERROR] = f"reference, dst_type and dst_lev must not be empty, found {cells}"
+                    continue
                 # The reference 1600 and the levels are numbers.
                 reference, kind, level = (f"{cell:g}" if isinstance(cell, int | float) else cell for cell in cells)
-                if not (reference and kind and level):
-                    raw[ROW_ERROR] = (
-                        f"{', '.join(raw[FORMAT].further)} and the reference must not be empty, found {cells}"
-                    )
-                    continue
                 raw[raw[FORMAT].image] = f"{reference.lower()}.{_FILE_TYPES.get(kind, kind)}.{level}.png"
         return rows

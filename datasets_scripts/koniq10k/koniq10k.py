@@ -2,9 +2,8 @@
 
 Two official score files are read; if both are present, the first one is used:
 
-- `koniq10k_distributions_sets.csv`: shares `c1` ... `c5` of the ratings 1 (bad) to 5 (excellent), `MOS` (z-scored,
-  about 0-100), `SD` of the ratings and `set`, from which the splits `official_train` (7,058), `official_validation`
-  (1,000) and `official_test` (2,015) are read;
+- `koniq10k_distributions_sets.csv`: shares `c1` ... `c5` of the ratings 1 (bad) to 5 (excellent), z-scored `MOS` (about
+  0-100), `SD` of the ratings and `set`, which is 7,058 times training, 1,000 times validation and 2,015 times test;
 - `koniq10k_scores_and_distributions.csv`: counts `c1` ... `c5`, `SD` and `MOS_zscore`.
 
 With both, `quality` is the mean rating, 1-5, as Q-Bench uses it (1.10 to 4.31), and `released_score` the z-scored MOS;

@@ -51,12 +51,7 @@ class LiveItw(QualityBuilder):
 
 
 def read_mat(path: str, name: str) -> list[Any]:
-    """Return a variable of a MAT file of version 4 or 5 as a flat list of its numbers, or of the texts of its cells.
-
-    Raises:
-        MissingFileError: The file is missing.
-        BadAnnotationError: It cannot be read, or has no such array.
-    """
+    """Return a variable of a MAT file of version 4 or 5 as a flat list of its numbers, or of the texts of its cells."""
     from scipy.io import loadmat
 
     try:

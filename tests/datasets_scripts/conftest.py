@@ -61,12 +61,6 @@ _KADIS_ROWS = [("tree_01_01.png", "90.5"), ("tree_01_02.png", "70"), ("sea_25_05
 
 
 @pytest.fixture
-def kadis_rows() -> list[tuple[str, str]]:
-    """Return the rows that `kadis` writes unless told otherwise."""
-    return _KADIS_ROWS
-
-
-@pytest.fixture
 def kadis(tmp_path: Path) -> Callable[..., Path]:
     """Return a function that writes a folder in KADIS-700k's layout."""
 

@@ -96,7 +96,7 @@ DATABASES: Mapping[str, Database] = {
         "Role of Strategy}, author={Larson, Eric C. and Chandler, Damon M.}, journal={JEI}, year={2010}}",
         "csiq.DMOS.xlsx and dst_imgs.zip",
         formats=(
-            ScoreFormat("image", "dmos", "dmos_std", (), ("dst_type", "dst_lev"), sheet="all_by_image", header_row=4),
+            ScoreFormat("image", "dmos", "dmos_std", sheet="all_by_image", header_row=4),
             ScoreFormat("image", "dmos"),
         ),
         worst=1,

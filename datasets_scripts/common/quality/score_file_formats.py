@@ -41,8 +41,6 @@ class ScoreFormat:
     """Column of the published standard deviation of the opinions."""
     ratings: tuple[str, ...] = ()
     """Columns of the counts or shares of the ratings 1, 2, ...; if set, quality is the mean rating."""
-    further: tuple[str, ...] = ()
-    """Further required columns, which the script reads."""
     all_columns: tuple[str, ...] = ()
     """All columns in order, of a text file without a header line."""
     sheet: str | None = None
@@ -55,7 +53,7 @@ class ScoreFormat:
     @property
     def columns(self) -> tuple[str, ...]:
         """The required columns."""
-        return (self.image, self.score, *([self.std] if self.std else []), *self.ratings, *self.further)
+        return (self.image, self.score, *([self.std] if self.std else []), *self.ratings)
 
     def scores_of(self, raw: dict[str, Any], *, path: str, number: int) -> dict[str, float | None]:
         """Return a row's `quality` (higher is better), `quality_std` and `released_score`.
@@ -79,10 +77,7 @@ class ScoreFormat:
 def read_scores(path: str, own: tuple[ScoreFormat, ...], worst: float | None = None) -> list[Row]:
     """Read a score file; each row that could be read has its format under `FORMAT`.
 
-    Args:
-        path: The file.
-        own: The database's own formats, the preferred one first.
-        worst: The worst score on the database's scale if lower is better, else None.
+    The database's `own` formats and its `worst` score are those of the table.
 
     Raises:
         MissingFileError: The file is missing.

@@ -292,7 +292,6 @@ def test_bad_cells_name_the_sheets_row(
     ("name", "changes", "reason"),
     [
         ("csiq", {"header": [*CSIQ_HEADER[:-1], "DMOS"]}, r"row 4: expected .*dmos.*found: .*DMOS"),
-        ("csiq", {"header": [h for h in CSIQ_HEADER if h != "dst_type"]}, r"row 4: expected .*dst_type"),
         ("csiq", {"sheet": "by_image"}, r"unknown sheet 'all_by_image'; did you mean 'by_image'"),
         ("spaq", {"header": ["img", *SPAQ_HEADER[1:]]}, r"scores\.xlsx, row 1: expected the columns Image name,MOS"),
     ],
