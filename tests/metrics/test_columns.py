@@ -55,26 +55,19 @@ def test_sound(given: Mapping[str, Any]) -> None:
     ("given", "message"),
     [
         ({"texts": "ab"}, "texts must be a list with one value per row; it is 'ab'"),
-        ({"texts": {"a": 1, "b": 2}}, "texts must be a list with one value per row"),
         ({"texts": None}, "texts must be a list with one value per row; it is None"),
         ({"places": [0]}, "places has 1 rows and texts has 2; row 1 is the first without a partner"),
-        ({"places": []}, "places has 0 rows and texts has 2; row 0 is the first"),
         ({"texts": [None, "a"]}, r'texts\[0\] is None; it must be a string \(use "" for an empty text\)'),
         ({"texts": ["a", {"error": "no reply"}]}, r"texts\[1\] is {'error': 'no reply'}; it must be a string"),
-        ({"texts": ["a", 1]}, r"texts\[1\] is 1; it must be a string"),
         ({"options": [["x"], "xy"]}, r"options\[1\] is 'xy'; it must be a list of strings"),
         ({"options": [["x"], ["x", 1]]}, r"options\[1\] is \['x', 1\]; it must be a list of strings"),
-        ({"options": [["x"], None]}, r"options\[1\] is None; it must be a list of strings"),
         ({"ids": ["p", 1.5]}, r"ids\[1\] is 1.5; it must be a string or a whole number"),
         ({"places": [0, 1.5]}, r"places\[1\] is 1.5; it must be a whole number"),
-        ({"places": [float("nan"), 1]}, r"places\[0\] is nan; it must be a whole number"),
         ({"places": [0, "1.5"]}, r"places\[1\] is '1.5'; it must be a whole number"),
         ({"places": np.array([0, 0.5])}, r"places\[1\] is 0.5; it must be a whole number"),
         ({"scores": [1, "good"]}, r"scores\[1\] is 'good'; it must be a number"),
         ({"scores": [None, 1]}, r"scores\[0\] is None; it must be a number"),
-        ({"scores": [[1], [2]]}, r"scores\[0\] is \[1\]; it must be a number"),
         ({"logits": [[1, 2], [1, "a"]]}, r"logits\[1\] is \[1, 'a'\]; it must be a list of numbers"),
-        ({"logits": [1, 2]}, r"logits\[0\] is 1; it must be a list of numbers"),
         ({"logits": [[1, 2], {"good": 1, "poor": 2}]}, r"logits\[1\] is {.*}; it must be a list of numbers"),
     ],
 )
@@ -95,13 +88,6 @@ def test_nothing_is_kept_of_a_refused_batch() -> None:
     metric.add_batch(predictions=[4.0, 7.0], references=[4.0, 5.0])
     with pytest.warns(SmallSampleWarning):
         assert metric.compute()["n"] == 5
-
-
-def test_a_failed_response_is_no_text() -> None:
-    with pytest.raises(InputError, match=r"predictions\[1\] is {'error': 'blocked'}"):
-        load("judge_answer").compute(
-            predictions=["dark", {"error": "blocked"}], references=["dark", "bright"], questions=["How?", "How?"]
-        )
 
 
 def test_numbers_of_scores() -> None:

@@ -157,12 +157,6 @@ def test_refusing_everything() -> None:
     assert (found["score_cc"], found["score_rc"], found["score_sa"], found["answer_rate"]) == (0.0, 50.0, 50.0, 0.0)
 
 
-def test_a_question_with_one_option_beside_the_refusal() -> None:
-    replies = Replies(["B"], ["A"], [["Yes", "I don't know"]], refusals=["B"], forced_predictions=["A"])
-    items = read_self_awareness(replies)
-    assert items["outcome"] == ["wrong refusal"]
-
-
 @given(st.integers(1, 60), st.data())
 def test_identities(n: int, data: st.DataObject) -> None:
     answered = data.draw(st.integers(0, n))
