@@ -37,10 +37,12 @@ def resumable_download(url: str, folder: str) -> str:
     with FileLock(f"{target}.lock"):
         if os.path.isfile(target):
             return target
-        about = get_session().head(url, headers=_AS_IT_IS, follow_redirects=True).headers
+        answer = get_session().head(url, headers=_AS_IT_IS, follow_redirects=True)
+        about = answer.headers if answer.is_success else {}
         version, size = about.get("ETag") or about.get("Last-Modified") or "", int(about.get("Content-Length", 0))
         part = f"{target}.{hashlib.sha256(version.encode()).hexdigest()[:16]}.incomplete"
-        can_resume = version and size and about.get("Accept-Ranges") == "bytes"
+        kept = os.path.getsize(part) if os.path.isfile(part) else 0
+        can_resume = version and kept <= size and about.get("Accept-Ranges") == "bytes"
         with open(part, "ab" if can_resume else "wb") as file:
             done, free = file.tell(), shutil.disk_usage(folder).free
             if size - done > free:

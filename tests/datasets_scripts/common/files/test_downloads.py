@@ -46,7 +46,7 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
 
     def do_HEAD(self) -> None:
-        self._head(200 if self.server.heads else 405, len(self.server.content))
+        self._head(*((200, len(self.server.content)) if self.server.heads else (405, 0)))
 
     def do_GET(self) -> None:
         server, wanted = self.server, self.headers.get("Range", "")
@@ -114,11 +114,14 @@ def test_a_download_goes_on_where_it_stopped(server: Server, tmp_path: Path, eta
 
 
 @pytest.mark.usefixtures("online")
-@pytest.mark.parametrize("change", [{"etag": '"second"', "content": b"changed" * 9000}, {"ranges": False}])
+@pytest.mark.parametrize("change", [{"etag": '"second"', "content": b"changed" * 9000}, {"ranges": False}, {}])
 def test_what_cannot_be_resumed_begins_anew(server: Server, tmp_path: Path, change: dict[str, object]) -> None:
     cut_off(server, tmp_path)
     for name, value in change.items():
         setattr(server, name, value)
+    if not change:
+        # Longer than the file: what an old client of the Hub leaves if the server ignores that a part was asked for.
+        next(tmp_path.glob("*.incomplete")).write_bytes(2 * server.content)
     assert Path(resumable_download(server.url, str(tmp_path))).read_bytes() == server.content
     assert server.asked == [""]
 
