@@ -5,12 +5,7 @@ PASS_FOLDER = "Pass that folder as data_dir (command line: --data-dir)"
 
 
 def numbered_steps(goal: str, *steps: str, otherwise: str = "") -> str:
-    """Return instructions, one numbered step per line.
-
-    Args:
-        goal: The heading.
-        steps: The steps, in order.
-        otherwise: A line after the steps, for example another way.
+    """Return instructions, one numbered step per line, with a line after them, for example another way.
 
     Examples:
         >>> print(numbered_steps("To get SPAQ", "Download it to a folder", PASS_FOLDER))

@@ -15,15 +15,11 @@ _logger = logging.getLogger("eyechart.datasets_scripts")
 
 
 class LeftOut:
-    """Collects the items that a loader leaves out, or raises if leaving out is not allowed.
-
-    Attributes:
-        items: `{"id", "path", "reason", "split"}` of every item left out so far; `id` is the row's number if its id
-            cannot be read.
-    """
+    """Collects the items that a loader leaves out, or raises if leaving out is not allowed."""
 
     def __init__(self, *, skip_missing: bool, skip_bad: bool, log: bool) -> None:
         """Set what may be left out; `log` also logs a warning for each item (streaming writes no sidecar)."""
+        # `id` is the row's number if its id cannot be read.
         self.items: list[dict[str, str]] = []
         self._skip_missing = skip_missing
         self._skip_bad = skip_bad
@@ -31,11 +27,7 @@ class LeftOut:
         self._missing: list[dict[str, str]] = []
 
     def bad(self, error: DataError, split: str) -> None:
-        """Record a malformed row.
-
-        Raises:
-            DataError: `error`, unless bad rows are skipped.
-        """
+        """Record a malformed row, or raise `error` unless bad rows are skipped."""
         if not self._skip_bad:
             error.add_note("To skip and list bad rows: skip_bad=True (command line: --skip-bad)")
             raise error
@@ -49,14 +41,9 @@ class LeftOut:
             self._add(item)
 
     def check_missing(self, hint: str, path: str) -> None:
-        """Raise one error for all missing images, unless they are skipped.
+        """Raise one `MissingImagesError` for all missing images, unless they are skipped.
 
-        Args:
-            hint: Which folders were searched, and what to do.
-            path: The annotation file.
-
-        Raises:
-            MissingImagesError: Names the number of items, and the ids and paths of the first few.
+        `hint` names the folders that were searched, and what to do; `path` is the annotation file.
         """
         if not self._missing or self._skip_missing:
             return
@@ -72,9 +59,7 @@ class LeftOut:
     def summary(self, split: str) -> str:
         """The number of items that were left out of a split, with the first one; "" if none."""
         items = [item for item in self.items if item["split"] == split]
-        if not items:
-            return ""
-        return f": {len(items)} left out, first: {items[0]['id']}: {items[0]['reason']}"
+        return f": {len(items)} left out, first: {items[0]['id']}: {items[0]['reason']}" if items else ""
 
     def save(self, folder: str) -> None:
         """Write the sidecar into `folder`."""
@@ -88,11 +73,7 @@ class LeftOut:
 
 
 def left_out(dataset: Any) -> list[dict[str, str]]:
-    """List the items that were left out when a dataset was loaded.
-
-    Args:
-        dataset: A `datasets.Dataset` or `DatasetDict` that a loading script made, or that was derived from one by
-            `select`, `filter`, `map`, ...
+    """List the items that were left out when a `Dataset` or `DatasetDict`, or what it was derived from, was loaded.
 
     Returns:
         `{"id", "path", "reason", "split"}` per item, only of the dataset's own splits if it knows them. Empty for

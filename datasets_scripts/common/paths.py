@@ -17,32 +17,18 @@ MAX_BYTES = 4 * 2**30
 
 
 def eyechart_home() -> Path:
-    """Return the folder of eyechart's own files: `EYECHART_HOME`, or `eyechart` in the user's cache folder.
-
-    Raises:
-        UsageError: `EYECHART_HOME` begins with `~` and an unknown user name.
-    """
-    home = os.environ.get("EYECHART_HOME")
-    if home:
-        try:
-            return Path(home).expanduser()
-        except RuntimeError as error:
-            raise UsageError(
-                f"EYECHART_HOME={home!r} names the home folder of an unknown user; set it to an existing folder"
-            ) from error
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").expanduser() / "eyechart"
+    """Return the folder of eyechart's own files: `EYECHART_HOME`, or `eyechart` in the user's cache folder."""
+    if not (home := os.environ.get("EYECHART_HOME")):
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").expanduser() / "eyechart"
+    try:
+        return Path(home).expanduser()
+    except RuntimeError as error:
+        reason = "names the home folder of an unknown user; set it to an existing folder"
+        raise UsageError(f"EYECHART_HOME={home!r} {reason}") from error
 
 
 def open_regular(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> BinaryIO:
-    """Open a regular file for reading; a pipe or a device, which may never end, is refused.
-
-    Args:
-        path: The file, or a link to it.
-        max_bytes: Larger files are not opened.
-
-    Raises:
-        OSError: It cannot be opened, is not a regular file, or is too large.
-    """
+    """Open a file for reading; raises OSError for a larger one, and for a pipe or a device, which may never end."""
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode):
         raise OSError(EINVAL, "it is a folder, a pipe or a device; expected a regular file")
@@ -52,22 +38,13 @@ def open_regular(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Bi
 
 
 def check_not_empty(argument: str, value: object) -> None:
-    """Refuse an empty path or name, for example from an unset shell variable.
-
-    Raises:
-        UsageError: It is ""; the message names the argument.
-    """
+    """Refuse an empty path or name, for example from an unset shell variable, with a `UsageError`."""
     if value == "":
         raise UsageError(f"{argument}='' is empty; give one, or leave it out")
 
 
 def release_folder(data_dir: str, argument: str = "data_dir") -> str:
-    """Return `data_dir` as an absolute path; `argument` is its name in errors.
-
-    Raises:
-        UsageError: It is empty, which would mean the current folder.
-        MissingFileError: It is not a folder.
-    """
+    """Return `data_dir`, which must be a folder, as an absolute path; `argument` is its name in errors."""
     check_not_empty(argument, data_dir)
     folder = os.path.abspath(os.path.expanduser(data_dir))
     if not os.path.isdir(folder):

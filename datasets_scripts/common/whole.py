@@ -23,11 +23,7 @@ _FULL = (ENOSPC, EDQUOT, EFBIG)
 
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder to fill, which becomes `folder` when the block ends: complete or not at all.
-
-    Raises:
-        OSError: A non-empty `folder` was made in the meantime, or a folder cannot be made.
-    """
+    """Yield an empty folder to fill, which becomes `folder` when the block ends: complete or not at all."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with workplace(folder.parent) as place:
         unfinished = place / "unfinished"
@@ -37,14 +33,10 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
 
 def write_whole(path: Path, content: Content) -> None:
-    """Write a file, or replace an existing one.
+    """Write a file, or replace an existing one; make its folder if it is missing.
 
-    Args:
-        path: The file; its folder is made if it is missing.
-        content: The content (text is written as UTF-8), or a function that writes a file to a given path.
-
-    Raises:
-        OSError: The file cannot be written; an existing file is unchanged.
+    `content` is bytes, text (written as UTF-8), or a function that writes a file to a given path. If the file cannot be
+    written (`OSError`), an existing one is unchanged.
     """
     path = path.resolve()
     # A device or a pipe is written to and must not be replaced; writing to a folder raises the right error.
@@ -79,11 +71,7 @@ def workplace(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def writing(what: str) -> Iterator[None]:
-    """Raise `OSError` within the block as a `UsageError`, or as an `OutputError` if the disk is full.
-
-    Args:
-        what: What is written, the subject of the message.
-    """
+    """Raise `OSError` within the block as a `UsageError` about `what`, or as an `OutputError` if the disk is full."""
     try:
         yield
     except OSError as error:
