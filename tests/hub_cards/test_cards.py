@@ -85,8 +85,10 @@ def test_a_space(path: Path) -> None:
     assert len(facts.get("short_description", "")) <= 60
     assert facts["sdk"] in ("gradio", "static")
     if facts["sdk"] == "gradio":
-        assert re.fullmatch(r"\d+\.\d+\.\d+", facts["sdk_version"])
-    assert (path.parent / facts.get("app_file", "index.html")).is_file()
+        # The command writes the app of a metric.
+        assert re.fullmatch(r"\d+\.\d+\.\d+", facts["sdk_version"]) and facts["app_file"] == "app.py"
+    else:
+        assert (path.parent / facts.get("app_file", "index.html")).is_file()
 
 
 @pytest.mark.parametrize("path", METRICS, ids=name)
