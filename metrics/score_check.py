@@ -33,14 +33,7 @@ _MAPPINGS = {key.rpartition(".")[0] for key in (*_SPECS, *NAMED)} - {""}
 
 
 def misfits(scores: Mapping[str, Any], where: str = "scores") -> Iterator[str]:
-    r"""Find values that no metric returns.
-
-    Args:
-        scores: Scores by key, for example from a file; an undefined score is None or nan.
-        where: Where the scores are, for the messages.
-
-    Yields:
-        A message for each invalid value: its place, the value, and what was expected.
+    r"""A message for each value that no metric returns; an undefined score is None or nan.
 
     Examples:
         >>> print(*misfits({"accuracy": 2, "n": 1.5, "accuracy_ci95": [0.1, 0.9]}), sep="\n")
@@ -51,14 +44,7 @@ def misfits(scores: Mapping[str, Any], where: str = "scores") -> Iterator[str]:
 
 
 def contradictions(scores: Mapping[str, Any], where: str = "scores") -> Iterator[str]:
-    """Find scores that are valid on their own but contradict each other, overall or within a group.
-
-    Args:
-        scores: Scores without `misfits`.
-        where: Where the scores are, for the messages.
-
-    Yields:
-        A message for each contradiction: its place, the values, and what was expected.
+    """A message for each contradiction of scores without `misfits`, overall or within a group.
 
     Examples:
         >>> list(contradictions({"first_rate": 0.5, "second_rate": 0.2, "draw_rate": 0.1}))
@@ -127,12 +113,16 @@ def _misfits(scores: Mapping[str, Any], where: str, prefix: str) -> Iterator[str
     for name, value in scores.items():
         place, key = f"{where}.{name}", f"{prefix}{name}"
         if not prefix and name.startswith("by_"):
-            yield from _part_misfits(value, place)
+            if _are_mappings(value):
+                for part, own in value.items():
+                    yield from _misfits(own, f"{place}.{part}", "")
+            else:
+                yield f"{place} is {value!r:.60}; expected an object of objects"
         elif key == INTERVALS:
             yield from _kind_misfits(value, place)
         elif key == OWN_RANGE:
-            are_ends = isinstance(value, list) and len(value) == 2 and all(type(one) in (int, float) for one in value)
-            if not are_ends or not -sys.float_info.max <= value[0] < value[1] <= sys.float_info.max:
+            are_ends = isinstance(value, list) and len(value) == 2 and all(map(_is_number, value))
+            if not are_ends or not value[0] < value[1]:
                 yield f"{place} is {value!r:.60}; expected [low, high]"
         elif key in NAMED:
             yield from _named_misfits(value, place, NAMED[key][1])
@@ -140,14 +130,6 @@ def _misfits(scores: Mapping[str, Any], where: str, prefix: str) -> Iterator[str
             yield from _mapping_misfits(value, place, key)
         elif expected := _expected_instead(key, value):
             yield f"{place} is {value!r:.60}; expected {expected}"
-
-
-def _part_misfits(parts: Any, place: str) -> Iterator[str]:
-    if not _are_mappings(parts):
-        yield f"{place} is {parts!r:.60}; expected an object of objects"
-        return
-    for name, part in parts.items():
-        yield from _misfits(part, f"{place}.{name}", "")
 
 
 def _are_mappings(parts: Any) -> bool:
@@ -201,19 +183,17 @@ def _expected_instead(key: str, value: Any) -> str:
             return f"[low, high], {_range(found)}"
         ends = [end for end in value if end is not None]
         return "the lower end first" if len(ends) == 2 and ends[0] > ends[1] else ""
-    if key == FIT_PARAMETERS:
-        return "" if value is None or _are_parameters(value) else "the four or five parameters of a logistic"
+    if key == FIT_PARAMETERS and value is not None:
+        are_numbers = isinstance(value, list) and all(map(_is_number, value))
+        return "" if are_numbers and len(value) in (4, 5) else "the four or five parameters of a logistic"
     if key in _SPECS and not _fits(_SPECS[key], value):
         return _range(_SPECS[key])
     return ""
 
 
-def _are_parameters(value: Any) -> bool:
-    return (
-        isinstance(value, list)
-        and len(value) in (4, 5)
-        and all(type(one) in (int, float) and abs(one) <= sys.float_info.max for one in value)
-    )
+def _is_number(value: Any) -> bool:
+    """Whether a value is a finite number; a whole number in JSON can be larger than any float."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _fits(found: ScoreSpec, value: Any) -> bool:
@@ -224,12 +204,8 @@ def _fits(found: ScoreSpec, value: Any) -> bool:
 
 def _is_within(value: Any, low: float, high: float) -> bool:
     """Whether a value is undefined, or a number in a range."""
-    if value is None:
-        return True
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return False
-    # A whole number in JSON can be larger than any float, and no score is.
-    return value != value or (abs(value) <= sys.float_info.max and low - _TOLERANCE <= value <= high + _TOLERANCE)
+    is_undefined = value is None or (isinstance(value, float) and value != value)
+    return is_undefined or (_is_number(value) and low - _TOLERANCE <= value <= high + _TOLERANCE)
 
 
 def _range(found: ScoreSpec) -> str:

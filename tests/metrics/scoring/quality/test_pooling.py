@@ -1,3 +1,5 @@
+"""Quality scores from logits, and ratings from replies."""
+
 import math
 
 import numpy as np
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.quality.pooling import ensemble_logits, pool
+from eyechart.metrics.scoring.quality.ratings import read_rating
 
 HALF = st.integers(-400, 400).map(lambda eighths: eighths / 8)
 
@@ -89,3 +92,38 @@ def test_ensemble_is_the_sum_of_each_side() -> None:
 def test_bad_ensemble(positive: list[str], negative: list[str], message: str) -> None:
     with pytest.raises(InputError, match=message):
         ensemble_logits({"good": [1.0, 2.0], "poor": [1.0, 1.0], "short": [1.0]}, positive, negative)
+
+
+READ = {
+    1: ["1 " * 10_000, "1 " + " " * 50_000],
+    2: ["Quality score: **2** out of 5", "On a scale of 1-5, it is a 2."],
+    3: ["The quality of the image is 3."],
+    3.5: ["3.5", "3,5"],
+    4: [
+        *("4", " 4.\n", "**4**", "4/5", "- 4", '{"score": 4}', '{"score": 4, "confidence": 2}', "\u8bc4\u5206: 4"),
+        *("Rating: 4 (on a scale from 1 to 5)", "I would rate this image a 4 out of 5.", "A 4, I repeat, a 4"),
+        *("4. The image is sharp, with 2 people in it.", "*" * 50_000 + "4"),
+    ],
+    5: ["Score: 5", "\uff15"],
+    None: [
+        *(
+            "From 1 to 5, with 5 as highest: 3",
+            "\u8bc4\u5206: 4\u5206",
+            "Between 3 and 4",
+            "3 to 4",
+            "the 4th of 5",
+            "4.2.1",
+        ),
+        *("1. Sharpness: good\n2. Noise: low", "0", "6", "-3", "Score: -3", "10/10", "80%", "3.5%", "Good.", "four"),
+        *("", "\x00\x1b[2J", "5" * 10_000, "good " * 10_000, "- " * 50_000, "score " * 50_000, "from " * 20_000),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "rating"),
+    [(text, rating) for rating, texts in READ.items() for text in texts],
+    ids=lambda value: repr(value)[:40],
+)
+def test_numbers_are_read_from_replies(text, rating):
+    assert read_rating(text) == rating
