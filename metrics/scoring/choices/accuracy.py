@@ -111,21 +111,11 @@ def _yes_no(
     A bias to one answer does not raise the mean. Without rows of one answer, its accuracy and the mean are nan.
     """
     if not yes or not no:
-        warnings.warn(
-            "yes_no: only one of the answers yes and no occurs, so the accuracy of the other one and the mean are nan",
-            UndefinedScoreWarning,
-            stacklevel=4,
-        )
+        message = "only one of the answers yes and no occurs, so the accuracy of the other one and the mean are nan"
+        warnings.warn(f"yes_no: {message}", UndefinedScoreWarning, stacklevel=4)
     sides = [np.array([correct[row] for row in rows], dtype=bool) for rows in (yes, no)]
     shares = [float(side.mean()) if len(side) else float("nan") for side in sides]
     interval = balanced_interval(sides[0], sides[1], clusters.select(yes), clusters.select(no))
-    scores = {
-        "yes": shares[0],
-        "no": shares[1],
-        "all": float(np.concatenate(sides).mean()),
-        "mean": sum(shares) / 2,
-        "n_yes": len(yes),
-        "n_no": len(no),
-        "mean_ci95": [interval.low, interval.high],
-    }
-    return scores, interval
+    scores = {"yes": shares[0], "no": shares[1], "all": float(np.concatenate(sides).mean()), "mean": sum(shares) / 2}
+    counts = {"n_yes": len(yes), "n_no": len(no)}
+    return {**scores, **counts, "mean_ci95": [interval.low, interval.high]}, interval

@@ -24,10 +24,8 @@ class FakeJudge:
 
 def _read(predictions: list[str], reference: str = "C", **settings):
     rows = len(predictions)
-    judge, asked = (
-        settings.pop("judge", None),
-        {name: settings.pop(name, None) for name in ("question_ids", "rotations")},
-    )
+    judge = settings.pop("judge", None)
+    asked = {name: settings.pop(name, None) for name in ("question_ids", "rotations")}
     used = ExtractionSettings(name_or_none(judge), **settings)
     questions = ["How is the light?"] * rows
     replies = Replies(predictions, [reference] * rows, [OPTIONS] * rows, questions=questions, **asked)
