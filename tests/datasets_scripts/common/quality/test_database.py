@@ -5,9 +5,9 @@ import json
 import logging
 import tarfile
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -170,7 +170,7 @@ def test_without_data_dir_the_files_are_downloaded(
     (tmp_path / scores_name(name)).write_bytes(scores)
     places = {"images": tmp_path / "images", "scores": tmp_path / scores_name(name)}
     local = {file: str(places[file]) for file in row.downloads}
-    monkeypatch.setattr(database, "DATABASES", {name: replaced(row, local)})
+    monkeypatch.setattr(database, "DATABASES", {name: replace(row, downloads=local)})
     part = load_dataset(name, split="test", cache_dir=tmp_path / "cache")
     assert (part["quality"][:], part[0]["image"].size) == ([0.75], (10, 8))
     with pytest.raises(UsageError, match="streaming needs data_dir"):
@@ -184,12 +184,6 @@ def test_without_data_dir_the_files_are_downloaded(
 
 def scores_name(name: str) -> str:
     return "scores.json" if ARCHIVES[name][2].startswith("[") else "scores.csv"
-
-
-def replaced(row: Any, downloads: Mapping[str, str]) -> Any:
-    from dataclasses import replace
-
-    return replace(row, downloads=MappingProxyType(dict(downloads)))
 
 
 @pytest.mark.parametrize("name", ["live_fb", "live_itw", "spaq"])
@@ -213,7 +207,7 @@ def test_copies_on_the_hub_come_with_size_licence_and_checksum(
         monkeypatch.setattr(f"datasets.config.HF_{key}", value)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     local = {"scores": str(tmp_path / scores_name(name)), "images": row.downloads["images"]}
-    monkeypatch.setattr(database, "DATABASES", {name: replaced(row, local)})
+    monkeypatch.setattr(database, "DATABASES", {name: replace(row, downloads=local)})
     with pytest.raises(MissingFileError, match=rf"(?s){file} was damaged and has been deleted \(SHA-256 "):
         load_dataset(name)
     monkeypatch.setattr(checksums, "PINNED", {})

@@ -59,10 +59,6 @@ def rows_of(part: Any) -> list[tuple[Any, ...]]:
     return list(zip(*(part[column] for column in part.column_names if column != "image"), strict=True))
 
 
-def text_release(release_of: Folder, files: dict[str, str], images: list[str]) -> Path:
-    return release_of(files, images)
-
-
 @pytest.mark.parametrize(
     ("name", "files", "place", "expected"),
     [
