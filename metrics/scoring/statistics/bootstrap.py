@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_numbers, scaled
+from eyechart.metrics.scoring.inputs import FloatArray, scaled
 
 RESAMPLES = 1000
 # Number of counts in a block of resamples, small enough for the processor's cache, and minimum number of resamples.
@@ -96,7 +96,7 @@ def bootstrap_ratios(
         resamples: Number of resamples.
 
     Returns:
-        Replicates, shape (resamples, k); nan if a resample's denominator is 0.
+        Shape (resamples, k); nan if a resample's denominator is 0.
 
     Examples:
         >>> above, below = np.array([[3.0, 0], [3, 0]]), np.array([[2.0, 0], [2, 0]])
@@ -137,16 +137,15 @@ def bootstrap_correlations(
         >>> s.round(6).tolist(), p.round(6).tolist()
         ([1.0, 1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0, 1.0])
     """
-    x, y = check_numbers("predictions", predictions), check_numbers("references", references)
-    ranked = x if ranking is None else check_numbers("ranking", ranking)
-    n = check_lengths(predictions=x, references=y, ranking=ranked)
-    by_prediction, by_reference, moments = _Ranking(ranked), _Ranking(y), _moments(x, y)
+    x, y = np.asarray(predictions, dtype=np.float64), np.asarray(references, dtype=np.float64)
+    by_prediction = _Ranking(x if ranking is None else np.asarray(ranking, dtype=np.float64))
+    by_reference, moments = _Ranking(y), _moments(x, y)
 
     def score(block: FloatArray) -> FloatArray:
         srcc = [_srcc(by_prediction.midranks(counts), by_reference.midranks(counts), counts) for counts in block]
         return np.stack([srcc, _weighted_plcc(moments, block)])
 
-    srcc, plcc = bootstrap(score, 2, n, rng, resamples)
+    srcc, plcc = bootstrap(score, 2, len(x), rng, resamples)
     return srcc, plcc
 
 

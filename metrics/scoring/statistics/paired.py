@@ -64,7 +64,7 @@ def mcnemar(first: ArrayLike, second: ArrayLike) -> PairedTest:
 
     Args:
         first: Whether the first model answers each item correctly, shape (n,), booleans.
-        second: Whether the second model answers each item correctly, shape (n,).
+        second: The same for the second model.
 
     Raises:
         InputError: The lengths differ, or there are no items.

@@ -83,15 +83,14 @@ def plcc_difference(
     differ as much, it is the p-value of Student's t with the statistic scaled to the test's 5 % bound, if that is
     smaller.
 
+    With fewer than `FEW_UNITS` items, there is no p-value and no interval.
+
     Args:
         first: Scores of the first model, shape (n,).
         second: Scores of the second model, shape (n,).
         references: Opinion scores, shape (n,).
         rng: Random generator.
         swaps: Number of random swaps.
-
-    Returns:
-        The difference, its p-value and interval; both are nan with fewer than `FEW_UNITS` items.
 
     Raises:
         InputError: The lengths differ, or a value is not finite.
@@ -142,10 +141,7 @@ def _of_equal_spread(values: FloatArray) -> FloatArray:
 
 
 def difference_and_error(x: FloatArray, y: FloatArray, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The difference of two PLCCs and its standard error, of shape (...), from its influence function.
-
-    `x` and `y`, shape (..., n), are the models' scores; `z`, shape (n,), opinion scores with mean 0 and variance 1.
-    """
+    """The difference of the PLCCs of x and y, shape (..., n), with standardised z, and its standard error."""
     x, y = _standardised(x), _standardised(y)
     of_x, of_y = (np.mean(column * z, axis=-1, keepdims=True) for column in (x, y))
     influence = (x - y) * z - (of_x * (x * x + z * z) - of_y * (y * y + z * z)) / 2

@@ -112,13 +112,9 @@ class PairedDesign:
 
 
 def mcnemar_power(difference: float, discordant: float, n: int, level: float = LEVEL) -> float:
-    """Power of McNemar's exact test.
+    """Power of McNemar's exact test of a difference of shares, of n items.
 
-    Args:
-        difference: Difference of the two shares of correct answers.
-        discordant: Share of the items on which only one of the models is correct, at least the difference, at most 1.
-        n: Number of items.
-        level: Level of the test.
+    `discordant` is the share of items on which only one of the models is correct, at least the difference.
 
     Examples:
         >>> round(mcnemar_power(0.2, 0.3, 50), 3)
