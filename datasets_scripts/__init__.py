@@ -25,7 +25,3 @@ __all__ = [
     "options_in_force",
     "register",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -110,8 +110,7 @@ def draw_references(images: Sequence[Image], config: str, size: int | None, rng:
             if image[fact] is None:
                 raise UsageError(f"the {fact} of image {image['id']!r} is unknown; this pairing rule needs it")
     references = list(dict.fromkeys(image["reference"] for image in images))
-    size = size or 4
-    if size > len(references):
+    if (size := size or 4) > len(references):
         raise UsageError(f"sample is {size}, but there are only {len(references)} references")
     drawn = {references[place] for place in rng.choice(len(references), size, replace=False)}
     pools: dict[str, list[Image | None]] = {}
