@@ -1,10 +1,9 @@
 """Synthetic demo data of MMBench: one TSV for each configuration and split, with base64 images and the real columns.
 
-`abilities.json` has a question about one fact of a picture for every leaf ability; for abilities that need world
-knowledge, a hint states it. `en`, `cn` and `cc` have further passes after the first ones, version 1.1 has none. In
-further passes, and in some first passes, the image cell names another row. As in the real release, the options rotate
-to the right, some questions have a last option that never moves and one pass fewer, some list an option twice, the
-tests of version 1.0 have no answers, and CCBench has fewer columns.
+`abilities.json` has a question about one fact of a picture for every leaf ability; if it needs world knowledge, a hint
+states it. As in the real release, `en`, `cn` and `cc` have further passes, whose options rotate to the right and whose
+image cell names another row; version 1.1 has none. Some questions have a last option that never moves, some list an
+option twice, the tests of version 1.0 have no answers, and CCBench has fewer columns.
 """
 
 import base64

@@ -1,10 +1,8 @@
 """Synthetic demo data of Q-Bench, Q-Bench2 and AesBench, in the file layouts of their releases.
 
 All combinations of question type and concern are equally frequent. As in the real releases, the test files of Q-Bench
-and Q-Bench2 have no answers and no other file has them, a pair's `img_path` names a file with both images side by side,
-and AesBench's names show the source of an image. LLDescribe's golden texts, which are private, describe the drawn
-scenes; one image in ten has none, as in a partial copy. AesBench's aesthetic level is high if the distortion is barely
-visible, and low if it is strong.
+and Q-Bench2 have no answers, a pair's `img_path` names a file with both images side by side, and AesBench's names show
+the source of an image. One of ten images of LLDescribe has no golden text, as in a partial copy.
 """
 
 import json

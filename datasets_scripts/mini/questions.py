@@ -143,15 +143,14 @@ def ask_pair(rng: np.random.Generator, question_type: str, concern: str) -> tupl
             second = draw_look(rng, first.scene)
     if fact:
         return (first, second), _ask_fact(text, second, fact, question_type, rng)
-    options: Sequence[str] = ("Yes", "No")
+    by_quality = concern == "compare distortion"
+    ranks = [-look.level if by_quality else SIZES.index(look.scene.size) for look in (first, second)]
     if question_type == "how":
-        best, worst = ("Better", "Worse") if concern == "compare distortion" else ("Larger", "Smaller")
-        options = (best, "Similar", worst)
-        answer = options[1 - int(np.sign(_rank(second, concern) - _rank(first, concern)))]
+        options = ["Better", "Similar", "Worse"] if by_quality else ["Larger", "Similar", "Smaller"]
+        answer = options[1 - int(np.sign(ranks[1] - ranks[0]))]
     else:
-        alike = first.scene.shape == second.scene.shape
-        is_true = alike if concern == "joint other" else _rank(first, concern) > _rank(second, concern)
-        answer = "Yes" if is_true else "No"
+        alike, options = first.scene.shape == second.scene.shape, ["Yes", "No"]
+        answer = "Yes" if (alike if concern == "joint other" else ranks[0] > ranks[1]) else "No"
     return (first, second), _shuffled(text.format(subject=first.scene.shape), options, answer, rng)
 
 
@@ -199,10 +198,6 @@ def draw_look(
 ) -> Look:
     """Draw a scene and its distortion, except for what is given."""
     return Look(scene or draw_scene(rng), kind or str(rng.choice(DISTORTION_TYPES)), level or int(rng.choice(LEVELS)))
-
-
-def _rank(look: Look, concern: str) -> int:
-    return -look.level if concern == "compare distortion" else SIZES.index(look.scene.size)
 
 
 def _ask_fact(text: str, look: Look, fact: str, question_type: str, rng: np.random.Generator) -> Question:

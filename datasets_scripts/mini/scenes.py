@@ -1,8 +1,7 @@
 """Procedural pictures with known facts and ten distortions, for synthetic demo data and the bundled model's training.
 
-A scene has a textured background, small grey clutter and one main object. The distortion types and the five levels
-follow KADID-10k and KADIS-700k; the strengths are our own, for images of about 64 x 64 pixels. For one image, type and
-random state, each level has a strictly lower PSNR than the level before.
+A scene has a textured background, small grey clutter and one main object. Distortion types and levels follow KADID-10k;
+the strengths are our own, for 64 x 64 pixels: at equal random states, each level has a lower PSNR than the one before.
 """
 
 import io
@@ -167,18 +166,15 @@ def _background(name: str, side: int, rng: np.random.Generator) -> np.ndarray:
 def _clutter(draw: ImageDraw.ImageDraw, side: int, rng: np.random.Generator) -> None:
     for _ in range(rng.integers(6, 13)):
         x, y = rng.uniform(0, side, 2)
-        if rng.random() < 0.5:
-            length, angle = rng.uniform(0.05, 0.3) * side, rng.uniform(0, np.pi)
+        is_line = rng.random() < 0.5
+        length = (rng.uniform(0.05, 0.3) if is_line else rng.uniform(0.01, 0.035)) * side
+        angle = rng.uniform(0, np.pi) if is_line else 0
+        grey = int(rng.choice([rng.uniform(15, 70), rng.uniform(190, 245)]))
+        if is_line:
             end = (x + length * np.cos(angle), y + length * np.sin(angle))
-            draw.line([(x, y), end], fill=_grey(rng), width=int(rng.integers(1, 4)))
+            draw.line([(x, y), end], fill=(grey, grey, grey), width=int(rng.integers(1, 4)))
         else:
-            radius = rng.uniform(0.01, 0.035) * side
-            draw.ellipse([x - radius, y - radius, x + radius, y + radius], fill=_grey(rng))
-
-
-def _grey(rng: np.random.Generator) -> Color:
-    value = int(rng.choice([rng.uniform(15, 70), rng.uniform(190, 245)]))
-    return (value, value, value)
+            draw.ellipse([x - length, y - length, x + length, y + length], fill=(grey, grey, grey))
 
 
 def _shape(

@@ -1,9 +1,8 @@
 """Synthetic demo data of 2AFC: the four label files, the images under their `img_path`, and LICQA's lists of MM21.
 
 60 images of six databases for the coarse configuration, each with a different content; two contents of CSIQ with four
-distortion types at five levels; six images in each of SPAQ's four intervals of scores, from two neighbouring levels, so
-that a difference is visible. As in the real release, CSIQ's scores are DMOS, MM21's are bitrates, and most scores are
-text.
+distortion types at five levels; six images in each of SPAQ's four intervals, from two neighbouring levels, so that a
+difference is visible. As in the real release, CSIQ's scores are DMOS, MM21's are bitrates, and most scores are text.
 """
 
 from collections import defaultdict
@@ -73,8 +72,8 @@ def _label(folder: Path, database: str, shot: Shot) -> dict[str, Any]:
     interval = (shot.content - 1) // _PER_INTERVAL
     facts = {
         **{"content": shot.content, "level": shot.level, "code": code, "codec": codec, "rate": rate},
-        **{"csiq": CSIQ_TYPES.get(shot.distortion), "score": shot.score, "mos": 1 + shot.score / 25},
-        **{"dmos": 1 - shot.score / 100, "bitrate": 0.1 * 2**rate},
+        **{"score": shot.score, "mos": 1 + shot.score / 25, "dmos": 1 - shot.score / 100, "bitrate": 0.1 * 2**rate},
+        "csiq": CSIQ_TYPES.get(shot.distortion),
         # The middle of the lower or upper half of the interval, plus the jitter.
         "in_interval": 25 * interval + 6.25 + 12.5 * (rate - interval) + shot.score - (100 - 18 * shot.level),
     }
