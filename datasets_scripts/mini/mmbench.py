@@ -22,7 +22,7 @@ from eyechart.datasets_scripts.common.choice.abilities import ABILITIES, RELEASE
 from eyechart.datasets_scripts.common.choice.passes import STRIDE, rotate, rotated_letter
 from eyechart.datasets_scripts.common.files.image_cells import SHORT_CELL
 from eyechart.datasets_scripts.mini import MINI_SEED
-from eyechart.datasets_scripts.mini.scenes import COLORS, POSITIONS, SHAPES, SIZES, Scene, distort, draw_scene
+from eyechart.datasets_scripts.mini.scenes import SCENE_FACTS, Scene, distort, draw_scene
 
 TREATMENTS: dict[str, dict[str, tuple[str, int] | None]] = {
     "style": {"plain": None, "grey": ("desaturation", 5), "mosaic": ("pixelation", 5)},
@@ -32,16 +32,13 @@ TREATMENTS: dict[str, dict[str, tuple[str, int] | None]] = {
 }
 """Facts produced by a distortion (type and level), with their values."""
 FACTS: dict[str, tuple[str, ...]] = {
-    "shape": SHAPES,
-    "color": tuple(COLORS),
-    "background": tuple(COLORS),
-    "position": POSITIONS,
-    "size": SIZES,
+    **SCENE_FACTS,
+    "background": SCENE_FACTS["color"],
     "digit": ("0", "1", "4", "7"),
     "warmth": ("object", "ground", "equal"),
     **{fact: tuple(values) for fact, values in TREATMENTS.items()},
 }
-"""Facts to ask for, with their values. `shape` to `size` are fields of a scene; a digit is written onto it."""
+"""Facts to ask for, with their values. `shape` to `background` are fields of a scene; a digit is written onto it."""
 NONE_OF_THESE = {"en": "None of these", "cn": "\u4ee5\u4e0a\u90fd\u4e0d\u662f"}
 """A last option that is never correct, by language."""
 _TABLE = json.loads((Path(__file__).parent / "abilities.json").read_text("utf-8"))

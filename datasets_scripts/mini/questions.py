@@ -10,17 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from eyechart.datasets_scripts.mini.scenes import (
-    COLORS,
-    DISTORTION_TYPES,
-    LEVELS,
-    POSITIONS,
-    SHAPES,
-    SIZES,
-    Look,
-    Scene,
-    draw_scene,
-)
+from eyechart.datasets_scripts.mini.scenes import DISTORTION_TYPES, LEVELS, SCENE_FACTS, Look, Scene, draw_scene
 
 QUESTION_TYPES = ("yes-or-no", "what", "how")
 AESTHETIC_TYPES = (*QUESTION_TYPES, "why")
@@ -51,10 +41,7 @@ _VALUES = {
     "distortion": list(DISTORTION_OPTIONS.values()),
     "severity": ["Slight", "Moderate", "Severe"],
     "quality": ["Good", "Medium", "Poor"],
-    "shape": [shape.capitalize() for shape in SHAPES],
-    "color": [color.capitalize() for color in COLORS],
-    "position": [position.capitalize() for position in POSITIONS],
-    "size": [size.capitalize() for size in SIZES],
+    **{fact: [value.capitalize() for value in values] for fact, values in SCENE_FACTS.items()},
 }
 # Distortions that leave too little colour to ask about it.
 _COLORLESS = ("desaturation", "over-exposure", "darkening", "low contrast")
@@ -144,7 +131,7 @@ def ask_pair(rng: np.random.Generator, question_type: str, concern: str) -> tupl
     if fact:
         return (first, second), _ask_fact(text, second, fact, question_type, rng)
     by_quality = concern == "compare distortion"
-    ranks = [-look.level if by_quality else SIZES.index(look.scene.size) for look in (first, second)]
+    ranks = [-look.level if by_quality else SCENE_FACTS["size"].index(look.scene.size) for look in (first, second)]
     if question_type == "how":
         options = ["Better", "Similar", "Worse"] if by_quality else ["Larger", "Similar", "Smaller"]
         answer = options[1 - int(np.sign(ranks[1] - ranks[0]))]

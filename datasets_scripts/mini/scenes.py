@@ -13,7 +13,6 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
 Color = tuple[int, int, int]
-SHAPES = ("circle", "square", "triangle", "star")
 COLORS = {
     "red": (214, 40, 40),
     "green": (40, 160, 60),
@@ -21,8 +20,12 @@ COLORS = {
     "yellow": (238, 205, 40),
     "purple": (150, 50, 170),
 }
-POSITIONS = ("left", "center", "right")
-SIZES = ("small", "medium", "large")
+SCENE_FACTS = {
+    "shape": ("circle", "square", "triangle", "star"),
+    "color": tuple(COLORS),
+    "position": ("left", "center", "right"),
+    "size": ("small", "medium", "large"),
+}
 LEVELS = (1, 2, 3, 4, 5)
 _RADII = {"small": 0.12, "medium": 0.2, "large": 0.29}
 _CENTERS = {"left": 0.27, "center": 0.5, "right": 0.73}
@@ -70,9 +73,9 @@ class Look:
 
 def draw_scene(rng: np.random.Generator, size: int = 64) -> Scene:
     """Draw one scene, `size` pixels wide and high; equal states of `rng` give equal scenes."""
-    shape = str(rng.choice(SHAPES))
+    shape = str(rng.choice(SCENE_FACTS["shape"]))
     color, background = (str(name) for name in rng.choice(list(COLORS), 2, replace=False))
-    position, extent = str(rng.choice(POSITIONS)), str(rng.choice(SIZES))
+    position, extent = (str(rng.choice(SCENE_FACTS[fact])) for fact in ("position", "size"))
     side = 2 * size  # drawn at twice the size and reduced, which gives smooth edges
     canvas = Image.fromarray(_background(background, side, rng))
     draw = ImageDraw.Draw(canvas)

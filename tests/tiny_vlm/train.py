@@ -21,7 +21,7 @@ from torch.nn import functional
 from torch.utils.data import DataLoader
 
 from eyechart.datasets_scripts.mini.mmbench import FACTS
-from eyechart.datasets_scripts.mini.scenes import COLORS, DISTORTION_TYPES, LEVELS, POSITIONS, SHAPES, SIZES
+from eyechart.datasets_scripts.mini.scenes import DISTORTION_TYPES, LEVELS
 from tests.tiny_vlm.architecture import build_model, build_processor, build_tokenizer
 from tests.tiny_vlm.corpus import TRAINING_SEED, Sample
 from tests.tiny_vlm.lessons import BATCHES_AT_ONCE, IGNORED, Batches, Example, Lessons, corpus_texts, draw_lessons
@@ -84,12 +84,9 @@ def _facts(samples: list[Sample]) -> Facts:
         "distortion_type": (("", *DISTORTION_TYPES), [s.distortion_type for s in samples]),
         "level": ((0, *LEVELS), [s.level for s in samples]),
         "digit": (("", *FACTS["digit"]), [s.digit for s in samples]),
-        "shape": (SHAPES, [s.scene.shape for s in samples]),
-        "color": (list(COLORS), [s.scene.color for s in samples]),
-        "background": (list(COLORS), [s.scene.background for s in samples]),
-        "position": (POSITIONS, [s.scene.position for s in samples]),
-        "size": (SIZES, [s.scene.size for s in samples]),
     }
+    for fact in ("shape", "color", "background", "position", "size"):
+        classes[fact] = FACTS[fact], [getattr(s.scene, fact) for s in samples]
     return {
         name: torch.tensor([names.index(value) for value in values]).to(DEVICE)
         for name, (names, values) in classes.items()

@@ -16,7 +16,7 @@ from eyechart.datasets_scripts.mini.questions import (
     ask,
     ask_pair,
 )
-from eyechart.datasets_scripts.mini.scenes import DISTORTION_TYPES, LEVELS, SIZES, Look, draw_scene
+from eyechart.datasets_scripts.mini.scenes import DISTORTION_TYPES, LEVELS, SCENE_FACTS, Look, draw_scene
 from eyechart.metrics.scoring.choices.replies import extract_choice
 
 
@@ -81,10 +81,10 @@ def test_comparisons_are_true_of_what_is_drawn() -> None:
     for (first, second), asked in drawn("yes-or-no", "compare distortion"):
         assert first.level != second.level and (asked.answer == "Yes") == (first.level < second.level)
     for looks, asked in drawn("how", "compare other"):
-        sizes = [SIZES.index(look.scene.size) for look in looks]
+        sizes = [SCENE_FACTS["size"].index(look.scene.size) for look in looks]
         assert asked.answer == ("Smaller", "Similar", "Larger")[int(np.sign(sizes[1] - sizes[0])) + 1]
     for looks, asked in drawn("yes-or-no", "compare other"):
-        sizes = [SIZES.index(look.scene.size) for look in looks]
+        sizes = [SCENE_FACTS["size"].index(look.scene.size) for look in looks]
         assert (asked.answer == "Yes") == (sizes[0] > sizes[1])
 
 
