@@ -55,6 +55,11 @@ def evaluated(task: str, dataset: str, limit: int | None = None) -> Any:
     return bound.run(FunctionBackend(answer), loaded)
 
 
+def of_average(limit: int) -> Any:
+    """A task on some images of each of its databases, and the average."""
+    return with_averages([evaluated("q_bench/assessment", name, limit) for name in DATABASES])
+
+
 @pytest.fixture(scope="module")
 def every_task(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of some items of every task."""
