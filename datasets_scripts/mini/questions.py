@@ -38,7 +38,7 @@ _DISTORTIONS = {
 }
 DISTORTION_OPTIONS = {kind: option for kind, (option, _) in _DISTORTIONS.items()}
 _VALUES = {
-    "distortion": list(DISTORTION_OPTIONS.values()),
+    "kind": list(DISTORTION_OPTIONS.values()),
     "severity": ["Slight", "Moderate", "Severe"],
     "quality": ["Good", "Medium", "Poor"],
     **{fact: [value.capitalize() for value in values] for fact, values in SCENE_FACTS.items()},
@@ -47,8 +47,8 @@ _VALUES = {
 _COLORLESS = ("desaturation", "over-exposure", "darkening", "low contrast")
 # The text of a question and the fact that it asks for; "" for a comparison. A yes-or-no question names a value.
 _QUESTIONS = {
-    ("distortion", "yes-or-no"): ("Is the {subject} degraded by {value}?", "distortion"),
-    ("distortion", "what"): ("What distortion degrades the quality of the {subject}?", "distortion"),
+    ("distortion", "yes-or-no"): ("Is the {subject} degraded by {value}?", "kind"),
+    ("distortion", "what"): ("What distortion degrades the quality of the {subject}?", "kind"),
     ("distortion", "how"): ("How severe is the distortion of the {subject}?", "severity"),
     ("other", "yes-or-no"): ("Is the main object in the {value} of the image?", "position"),
     ("other", "what"): ("What shape is the main object in the image?", "shape"),
@@ -57,16 +57,13 @@ _QUESTIONS = {
     ("in-context other", "what"): ("What color is the {subject}?", "color"),
     ("in-context other", "how"): ("How large is the {subject}?", "size"),
     ("compare distortion", "yes-or-no"): ("Is the first image of better quality than the second image?", ""),
-    ("compare distortion", "what"): (
-        "Which distortion does the second image have, but not the first image?",
-        "distortion",
-    ),
+    ("compare distortion", "what"): ("Which distortion does the second image have, but not the first image?", "kind"),
     ("compare distortion", "how"): ("Compared to the first image, how is the quality of the second image?", ""),
     ("compare other", "yes-or-no"): ("Is the main object of the first image larger than that of the second image?", ""),
     ("compare other", "what"): ("What shape is the main object of the second image?", "shape"),
     ("compare other", "how"): ("Compared to the first image, how large is the main object of the second image?", ""),
-    ("joint distortion", "yes-or-no"): ("Are both images degraded by {value}?", "distortion"),
-    ("joint distortion", "what"): ("Which distortion do both images have?", "distortion"),
+    ("joint distortion", "yes-or-no"): ("Are both images degraded by {value}?", "kind"),
+    ("joint distortion", "what"): ("Which distortion do both images have?", "kind"),
     ("joint distortion", "how"): ("How severe are the distortions of both images?", "severity"),
     ("joint other", "yes-or-no"): ("Is the main object a {subject} in both images?", ""),
     ("joint other", "what"): ("What shape is the main object of both images?", "shape"),
@@ -189,7 +186,7 @@ def draw_look(
 
 def _ask_fact(text: str, look: Look, fact: str, question_type: str, rng: np.random.Generator) -> Question:
     option, level, values = DISTORTION_OPTIONS[look.distortion_type], look.level, _VALUES[fact]
-    words = {"distortion": option, "severity": SEVERITY[level], "quality": QUALITY[level]}
+    words = {"kind": option, "severity": SEVERITY[level], "quality": QUALITY[level]}
     truth = words.get(fact) or getattr(look.scene, fact).capitalize()
     if question_type == "yes-or-no":
         asked, answer = _yes_no(truth, values, rng)
