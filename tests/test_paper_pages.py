@@ -14,7 +14,7 @@ from eyechart.evaluators.tasks import TASKS
 from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.scoring.judging.prompts import list_templates
 from tests.evaluators.published_rows import published_row, published_table
-from tests.evaluators.tasks.test_q_bench_reference import DATABASES, PUBLISHED
+from tests.evaluators.tasks.test_q_bench import DATABASES, PUBLISHED
 
 ROOT = Path(__file__).resolve().parents[1]
 PAPERS = sorted({task.name.partition("/")[0] for task in TASKS})

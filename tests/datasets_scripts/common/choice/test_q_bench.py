@@ -4,7 +4,7 @@ import json
 import shutil
 import tarfile
 import zipfile
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -420,7 +420,7 @@ def test_the_mini_pairs_have_every_kind_of_question() -> None:
     assert "correct" not in (mini.release("llvisionqa_pairs") / "q-bench2-a1-test.jsonl").read_text(encoding="utf-8")
 
 
-def test_the_real_files_parse_completely_and_guess_as_in_table_7(reference: Path) -> None:
+def test_the_real_files_parse_completely(reference: Path) -> None:
     folder = reference / "llvisionqa"
     parts = load_dataset("llvisionqa", data_dir=folder, images="skip")
     assert {split: len(set(part["id"])) for split, part in parts.items()} == {"dev": 1495, "test": 1495}
@@ -428,26 +428,9 @@ def test_the_real_files_parse_completely_and_guess_as_in_table_7(reference: Path
     assert Counter(dev["question_type"]) == {"yes-or-no": 550, "what": 452, "how": 493}
     assert list(Counter(sorted(dev["concern"])).values()) == [514, 304, 245, 432]
     assert set(parts["test"]["answer"]) == {""} and set(dev["answer"]) == set("ABCD")
-    guesses = defaultdict(list)
     released = json.loads((folder / "llvisionqa_dev.json").read_text(encoding="utf-8"))
     for raw, row in zip(released, dev, strict=True):
         assert row["options"]["ABCD".index(row["answer"])] == raw["correct_ans"].strip()
-        for group in ("overall", row["question_type"], row["concern"]):
-            guesses[group].append(100 / len(row["options"]))
-    # Table 7 of the paper, truncated there to two decimals.
-    assert {group: sum(values) / len(values) for group, values in guesses.items()} == pytest.approx(
-        {
-            "overall": 37.80,
-            "yes-or-no": 50.00,
-            "what": 27.86,
-            "how": 33.31,
-            "distortion": 37.89,
-            "other": 38.48,
-            "in-context distortion": 38.28,
-            "in-context other": 35.82,
-        },
-        abs=0.02,
-    )
     with pytest.raises(MissingImagesError, match=r"no image file found for 2990 items"):
         load_dataset("llvisionqa", data_dir=folder)
 
