@@ -25,3 +25,7 @@ __all__ = [
     "options_in_force",
     "register",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
