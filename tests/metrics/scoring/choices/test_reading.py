@@ -51,6 +51,14 @@ def test_failed_responses_are_never_put_to_the_judge() -> None:
     assert judge.conversations == []
 
 
+def test_the_judge_sees_the_answer_without_reasoning_and_is_not_asked_about_none() -> None:
+    judge = FakeJudge("C")
+    found = _read(["<think>A or B?</think>Gloomy.", "<think>Option A"], judge=judge, rounds=1)
+    assert found["step"] == ["judge", "unfinished_reasoning"]
+    (conversation,) = judge.conversations
+    assert "Gloomy." in conversation[-1]["content"] and "A or B?" not in conversation[-1]["content"]
+
+
 def test_judge_names_a_letter_by_majority() -> None:
     judge = FakeJudge("C", "B", "C", "X", "C.")
     found = _read([VAGUE], judge=judge)
