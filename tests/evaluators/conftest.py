@@ -10,6 +10,8 @@ import pytest
 from PIL import Image
 from pytest_httpserver import HTTPServer
 
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+from eyechart.evaluators.judging import EndpointJudge, JudgeOptions
 from eyechart.evaluators.requests.store import ResponseStore
 from tests.evaluators.scripted_server import Script
 
@@ -38,6 +40,23 @@ def http(_http: HTTPServer) -> Iterator[HTTPServer]:
 def script(http: HTTPServer) -> Script:
     """What makes the server say something."""
     return Script(http)
+
+
+@pytest.fixture
+def options(http: HTTPServer) -> Callable[..., JudgeOptions]:
+    """Makes options of a judge on the server."""
+
+    def make(model="judge", concurrency=4, timeout=10.0, max_retries=0, **settings):
+        endpoint = EndpointOptions(http.url_for("/v1"), concurrency, timeout, max_retries)
+        return JudgeOptions(model, endpoint, **settings)
+
+    return make
+
+
+@pytest.fixture
+def judge(options: Callable[..., JudgeOptions]) -> Callable[..., EndpointJudge]:
+    """Makes a judge on the server."""
+    return lambda store=None, **settings: EndpointJudge(options(**settings), store)
 
 
 def picture(seed: int, size: int = 32) -> Image.Image:

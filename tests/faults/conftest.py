@@ -4,8 +4,18 @@ import pytest
 
 from eyechart.evaluators.requests.types import IMAGE, Request
 from tests.evaluators.backends.endpoint.conftest import backend
-from tests.evaluators.conftest import _http, _no_key, disk, http, make_picture, questions, script, store
-from tests.evaluators.judging.conftest import judge, options
+from tests.evaluators.conftest import (
+    _http,
+    _no_key,
+    disk,
+    http,
+    judge,
+    make_picture,
+    options,
+    questions,
+    script,
+    store,
+)
 
 __all__ = [
     "_http",

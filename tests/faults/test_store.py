@@ -17,7 +17,8 @@ from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Answer, Request, Response
 from tests.evaluators.backends.logging_model import LoggingModel, make_requests, plain
 from tests.evaluators.command_line import invoke
-from tests.evaluators.requests.test_store import fill, keys
+from tests.evaluators.test_requests import fill
+from tests.evaluators.test_requests import numbered_keys as keys
 from tests.faults.fault import fault, rows
 
 

@@ -8,9 +8,14 @@ import argparse
 import hashlib
 import json
 import os
+import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
+from eyechart.evaluators.backends.processes import Processes
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import IMAGE, Backend, Loss, Request, Response
@@ -71,6 +76,26 @@ def plain(responses):
     return sorted(
         [r.request.id, r.text, r.logits, list(r.losses or ()), r.upper_bound_words, dict(r.usage)] for r in responses
     )
+
+
+class _Thread(Processes):
+    def __init__(self, rank: int, values: list[Any], barrier: threading.Barrier) -> None:
+        self.rank, self.count = rank, len(values)
+        self._values, self._barrier = values, barrier
+
+    def gather(self, value):
+        self._values[self.rank] = value
+        self._barrier.wait()
+        gathered = list(self._values)
+        self._barrier.wait()
+        return gathered
+
+
+def in_processes(count: int, call: Callable[[Processes], Any]) -> list[Any]:
+    """Call a function in the processes of one run, which are threads here; the results by rank."""
+    values, barrier = [None] * count, threading.Barrier(count, timeout=120)
+    with ThreadPoolExecutor(count) as threads:
+        return list(threads.map(lambda rank: call(_Thread(rank, values, barrier)), range(count)))
 
 
 def main():

@@ -16,7 +16,7 @@ from eyechart.evaluators.backends.processes import DistributedBackend
 from eyechart.evaluators.requests.types import IMAGE, Answer, Request
 from tests.evaluators.backends import architectures
 from tests.evaluators.backends.asked import answers, mixed_requests, picture
-from tests.evaluators.backends.threads import in_processes
+from tests.evaluators.backends.logging_model import in_processes
 
 
 def texts(responses):

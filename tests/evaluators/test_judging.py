@@ -14,7 +14,7 @@ from eyechart.metrics.scoring.errors import LostRoundsWarning
 from eyechart.metrics.scoring.judging.answers import answer_scores, read_answers
 from eyechart.metrics.scoring.judging.replies import JudgeSettings
 from tests.evaluators import providers
-from tests.evaluators.backends.threads import in_processes
+from tests.evaluators.backends.logging_model import in_processes
 from tests.evaluators.providers import provider
 from tests.evaluators.scripted_server import always, completion, refusal
 
@@ -83,6 +83,9 @@ def test_equal_conversations_are_asked_once(script, judge):
     assert asked.settings()["cost"] is None and "judge_cost" not in asked.timings(), "without a price"
 
 
+COSTS = ("cost", "requests", "replies_from_store")
+
+
 def test_a_repeated_run_asks_nothing_and_gives_the_same(script, judge, store):
     script.say(always())
     conversations = [DARK, NOISY]
@@ -94,15 +97,12 @@ def test_a_repeated_run_asks_nothing_and_gives_the_same(script, judge, store):
     assert len(script.bodies) == 2
     assert again.settings() == first.settings()
     settings = first.settings()
-    assert (settings["requests"], settings["prompt_tokens"], settings["completion_tokens"]) == (2, 200, 20)
     # 200 * 0.152 + 20 * 0.6 US dollars per million tokens, rounded.
-    assert settings["cost"] == 0.000042 and settings["price"] == {"input": 0.152, "output": 0.6}
-    assert settings["served"] == ["judge@main"] and settings["replies"] == 10
-    assert (settings["lost_rounds"], settings["incomplete"], settings["reason"]) == (0, False, None)
-    assert first.timings()["judge_cost"] == 0.000042 and again.timings()["judge_cost"] == 0
-    assert first.timings()["judge_seconds"] > 0 and again.timings()["judge_seconds"] < 1
-    assert first.timings()["judge_requests"] == 2 and again.timings()["judge_requests"] == 0
-    assert first.timings()["judge_replies_from_store"] == 0 and again.timings()["judge_replies_from_store"] == 10
+    counted = {"requests": 2, "prompt_tokens": 200, "completion_tokens": 20, "cost": 0.000042, "replies": 10}
+    named = {"price": {"input": 0.152, "output": 0.6}, "served": ["judge@main"]}
+    assert settings.items() >= (counted | named | {"lost_rounds": 0, "incomplete": False, "reason": None}).items()
+    spent = [(asked.timings()[f"judge_{name}"]) for asked in (first, again) for name in COSTS]
+    assert spent == [0.000042, 2, 0, 0, 0, 10]
     assert [(model.name, model.answers) for model in store.models()] == [("judge", 10)]
 
 
@@ -263,17 +263,6 @@ def test_tasks_share_the_limit_and_have_totals_of_their_own(script, limited):
     with pytest.warns(LostRoundsWarning, match="in 2 rounds"):
         assert second.ask_all(CONVERSATIONS[2:4], 2) == [["Score: 2"] * 2, [None] * 2]
     assert (first.settings()["requests"], second.settings()["requests"]) == (2, 1)
-
-
-@pytest.mark.parametrize(
-    ("prompt", "reply", "guesses"), [(18, 8, 1), (19, 2, 0), (19, 1, 1), (41200, 96, 0), (41201, 96, 1), (41200, 97, 1)]
-)
-def test_counts_of_tokens_that_cannot_be_are_estimated(script, judge, prompt, reply, guesses):
-    # For a prompt of 300 bytes, and four replies of 8 bytes and at most 16 tokens.
-    script.say(completion(*["Score: 2"] * 4, prompt_tokens=prompt, completion_tokens=reply))
-    asked = judge(max_tokens=16)
-    asked([{"role": "user", "content": "x" * 300}], 4)
-    assert asked.settings()["requests_without_usage"] == guesses
 
 
 ROWS = 70

@@ -1,8 +1,12 @@
+"""Keys of requests, the values in the store, and the store."""
+
+import contextlib
 import dataclasses
 import hashlib
 import io
 import math
 import os
+import sqlite3
 import time
 from types import SimpleNamespace
 
@@ -13,8 +17,9 @@ from PIL import Image
 
 from eyechart.evaluators.requests import keys
 from eyechart.evaluators.requests.keys import files_digest, request_keys
-from eyechart.evaluators.requests.types import IMAGE, Request
-from eyechart.evaluators.requests.values import brief, decode, encode, is_unicode
+from eyechart.evaluators.requests.store import ResponseStore
+from eyechart.evaluators.requests.types import IMAGE, Answer, Request
+from eyechart.evaluators.requests.values import decode, encode
 
 IDENTITY = {"backend": "test", "model": "a/b", "generation": {"temperature": 0.5, "top_p": 1}}
 
@@ -159,12 +164,6 @@ def test_large_files_are_read_once(tmp_path, hashed):
     assert len(list((tmp_path / "home" / "file_digests").iterdir())) == 2, "one for each file, however often it changes"
 
 
-def test_a_large_file_that_changed_just_now_is_read_again(tmp_path, hashed, monkeypatch):
-    (tmp_path / "a").write_bytes(bytes(5 * 2**20))
-    monkeypatch.setattr(keys, "time", SimpleNamespace(time=lambda: (tmp_path / "a").stat().st_ctime + 2))
-    assert files_digest(tmp_path / "a") == files_digest(tmp_path / "a") and len(hashed) == 2
-
-
 def test_much_to_read_is_said_before_it_is_read_and_once(tmp_path, hashed, monkeypatch, capsys):
     folder = tmp_path / "model"
     folder.mkdir()
@@ -207,14 +206,46 @@ def test_halves_of_a_pair_differ_from_the_character_and_nan_and_infinities_stay(
     assert repr(decode(encode([math.nan, math.inf, -math.inf, -0.0]))) == "[nan, inf, -inf, -0.0]"
 
 
-def test_values_of_more_than_80_characters_are_shortened():
-    assert [brief(["x" * length]) for length in (76, 77)] == [f"['{'x' * 76}']", f"['{'x' * 74}...]"]
+def numbered_keys(count, start=0):
+    return [i.to_bytes(32, "big") for i in range(start, start + count)]
 
 
-def test_surrogates_are_not_unicode():
-    assert [is_unicode(text) for text in ("\ud7ff\ue000", "a\ud800", "a\udfff")] == [True, False, False]
+def fill(path, count, model="a/b", size=1000):
+    with ResponseStore.open(path) as store:
+        store.put(model, {key: Answer(text=key.hex() * (size // 64)) for key in numbered_keys(count)})
 
 
-def test_keys_keep_their_order_or_are_sorted():
-    assert list(decode(encode({"b": 1, "a": 2}))) == ["b", "a"]
-    assert encode({"b": 1, "a": 2}, sort_keys=True) == encode({"a": 2, "b": 1}, sort_keys=True)
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "home" / "responses.sqlite"
+
+
+def test_the_first_stored_answer_stays_and_models_have_their_own_counts_and_sizes(path):
+    with ResponseStore.open(path) as store:
+        store.put("a/b", {b"one": Answer(text="first")})
+        store.put("c", {b"one": Answer(text="second"), b"two": Answer(text="x")})
+        assert store.get([b"one"]) == {b"one": Answer(text="first")}
+        first, other = store.models()
+        assert [(first.name, first.answers), (other.name, other.answers)] == [("a/b", 1), ("c", 1)]
+        assert (other.bytes, first.bytes) == (len('{"text":"x"}'), len('{"text":"first"}'))
+        assert first.first == first.last <= other.first
+        assert store.size() == sum(file.stat().st_size for file in path.parent.iterdir()) > path.stat().st_size
+
+
+def test_it_is_in_wal_mode_and_a_reader_sees_what_another_wrote(path):
+    with ResponseStore.open(path) as one, ResponseStore.open(path) as two:
+        one.put("a/b", {b"one": Answer()})
+        assert two.get([b"one"]) == {b"one": Answer()}
+        assert path.with_name("responses.sqlite-wal").exists()
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        values = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "application_id")]
+        assert values == ["wal", int.from_bytes(b"eyec")]
+
+
+def test_compacting_gives_space_back(path):
+    fill(path, 2000)
+    before = path.stat().st_size
+    with ResponseStore.open(path) as store:
+        store.prune()
+        store.compact()
+        assert path.stat().st_size < before / 20
