@@ -6,7 +6,6 @@ import time
 import pytest
 from werkzeug import Response
 
-from eyechart import metrics
 from eyechart.evaluators.judging import EndpointJudge
 from eyechart.evaluators.requests.errors import ModelError, StoreError
 from eyechart.evaluators.requests.store import ResponseStore
@@ -147,11 +146,9 @@ def choice(finish_reason, content="Score: 1", **message):
 
 ENDED = {
     "whole": (choice("stop"), "Score: 1", (0, 0)),
-    "after reasoning in the text": (choice("stop", "<think>2?</think>Score: 1"), "<think>2?</think>Score: 1", (0, 0)),
     "another form": (choice("stop", "no idea"), "no idea", (0, 0)),
     "no answer after the reasoning": (choice("stop", "", reasoning="A 1."), "", (0, 0)),
     "cut off": (choice("length"), None, (1, 0)),
-    "cut off in a field of reasoning": (choice("length", None, reasoning_content="A 1 or"), None, (1, 0)),
     "cut off in the text's reasoning": (choice(None, "<think>A 1 or"), None, (1, 0)),
     "refused": (choice("stop", None, refusal="I can't."), None, (0, 1)),
     "stopped by a filter": (choice("content_filter"), None, (0, 1)),
@@ -198,9 +195,7 @@ def test_a_store_that_fails_ends_the_scoring(script, judge, store):
     script.say(always())
     store._connection.close()
     with pytest.raises(StoreError):
-        metrics.load("judge_answer").compute(
-            predictions=["dim"], references=["dark"], questions=["How?"], judge=judge(store)
-        )
+        judge(store)(DARK, 1)
 
 
 CONVERSATIONS = [[{"role": "user", "content": f"the picture {i}"}] for i in range(8)]

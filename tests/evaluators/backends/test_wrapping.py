@@ -133,11 +133,7 @@ def test_a_stored_answer_without_a_word_that_is_needed_now_is_asked_again(store)
         return Response(request, logits={word: 1.0 for word in request.words})
 
     asked = Request("a", ("?",), (), words=("good", "poor"), optional_words=("high", "low"))
-    first, again, other = (
-        LoggingModel(IDENTITY, say=say),
-        LoggingModel(IDENTITY, say=say),
-        LoggingModel(IDENTITY, say=say),
-    )
+    first, again, other = (LoggingModel(IDENTITY, say=say) for _ in range(3))
     assert [response.stored for response in StoredBackend(first, store).answer([asked])] == [False]
     assert [response.stored for response in StoredBackend(again, store).answer([asked])] == [True]
     swapped = replace(asked, words=("high", "low"), optional_words=("good", "poor"))
@@ -145,7 +141,7 @@ def test_a_stored_answer_without_a_word_that_is_needed_now_is_asked_again(store)
     assert not response.stored and response.logits == {"high": 1.0, "low": 1.0} and other.calls == 1
 
 
-RUN = ["run", "q_bench/perception", "--limit", "21", "--no-store"]
+RUN = ["run", "q_bench/perception", "--limit", "5", "--no-store"]
 
 
 def outcome(folder: Path) -> tuple[dict, list]:
@@ -155,7 +151,7 @@ def outcome(folder: Path) -> tuple[dict, list]:
 
 @pytest.mark.slow
 def test_two_processes_give_the_results_of_one(tmp_path):
-    """Of 21 rows one gets fewer."""
+    """Of five rows, one process gets fewer."""
     invoke(*RUN, "--out", tmp_path / "1", code=0)
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     command = [*torchrun, "-m", "eyechart.evaluators.cli", *RUN, "--out", str(tmp_path / "2")]

@@ -1,28 +1,16 @@
 """A small server program with the command lines of vLLM, SGLang and llama.cpp, whose reply is always B.
 
 Further arguments are what tests need: `--crash-after N` ends it at its N-th question, `--load SECONDS` lets it answer
-late, `--deaf` has it pass over SIGTERM, `--no-health` leaves out `/health`, `--child FILE` starts a process that
-listens at the port it writes there, and `--asked FILE` keeps the names that it was asked for.
+late, `--no-health` leaves out `/health`, and `--asked FILE` keeps the names that it was asked for.
 """
 
 import argparse
 import json
 import os
-import signal
-import subprocess
-import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-
-_CHILD = """
-import pathlib, socket, sys, time
-listener = socket.create_server(("127.0.0.1", 0))
-pathlib.Path(sys.argv[1]).write_text(str(listener.getsockname()[1]))
-time.sleep(600)
-"""
-
 
 def main() -> None:
     parser = argparse.ArgumentParser(allow_abbrev=False)
@@ -31,17 +19,12 @@ def main() -> None:
     parser.add_argument("-m", "--model-path")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, required=True)
-    for name, kind in (("--name", str), ("--crash-after", int), ("--child", Path), ("--asked", Path)):
+    for name, kind in (("--name", str), ("--crash-after", int), ("--asked", Path)):
         parser.add_argument(name, type=kind)
     parser.add_argument("--load", type=float, default=0)
-    for name in ("--deaf", "--no-health"):
-        parser.add_argument(name, action="store_true")
+    parser.add_argument("--no-health", action="store_true")
     given = parser.parse_args()
     print("loading", given.served or given.model_path, flush=True)
-    if given.deaf:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    if given.child:
-        subprocess.Popen([sys.executable, "-c", _CHILD, given.child])
     name = given.name or given.served or given.model_path
     ready = time.monotonic() + given.load
     lock, count = threading.Lock(), 0

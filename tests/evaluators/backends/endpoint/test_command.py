@@ -82,15 +82,6 @@ def test_a_server_that_answers_under_another_name_is_a_caveat_until_that_is_conf
     assert again.caveats == [line for line in task.caveats if line != caveat]
 
 
-def test_a_server_without_logprobs_fails_the_score_task_alone(http, model_server, tmp_path):
-    model_server.returns_logprobs = False
-    server = ("--base-url", http.url_for("/v1"), "--model", "tiny", "--no-store", "--mini")
-    done = invoke("run", "q_bench/perception", "q_bench/assessment", *server, "--limit", 3, "--out", tmp_path, code=1)
-    assert "returned no log-probabilities" in done.output
-    assert [task.task for task in read_results(tmp_path).tasks] == ["q_bench/perception"]
-    assert {failed.task for failed in read_results(tmp_path).failed} == {"q_bench/assessment"}
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -11,17 +11,14 @@ import pytest
 from werkzeug import Response
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.chat import ChatOptions, Sampling
 from eyechart.evaluators.backends.endpoint.backend import find_words
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.prefill import _QUESTION, Prefill, find_prefill
-from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.requests.errors import EndpointError, ModelError
 from eyechart.evaluators.requests.types import IMAGE, Request
 from eyechart.evaluators.results.results_file import read_results
-from eyechart.evaluators.tasks import get_task
 from tests.evaluators import providers
 from tests.evaluators.command_line import invoke
 from tests.evaluators.providers import provider
@@ -148,23 +145,6 @@ def test_losses_are_those_of_the_model_run_here(model_server, backend, here, mak
     # One about what stands before the options, and one about each.
     assert len(sent) == sum(1 + len(request.continuations) for request in requests)
     assert {(body["prompt_logprobs"], body["max_tokens"]) for body in sent} == {(0, 1)}
-
-
-def test_closed_set_inference_gives_the_scores_of_the_model_run_here(model_server, backend, here):
-    loaded = load_data(get_task("q_bench/perception"), DataRequest(is_mini=True, limit=12))
-    task = evaluator("q_bench/perception", settings={"inference": "closed-set"})
-    served, local = (task.run(model, loaded) for model in (backend(), here))
-    assert served.scores == local.scores
-    assert [item.choice for item in served.items] == [item.choice for item in local.items]
-    for ours, theirs in zip(served.items, local.items, strict=True):
-        assert ours.losses == pytest.approx(theirs.losses, abs=1e-3)
-
-
-def test_a_server_that_passes_over_the_field_is_refused(model_server, backend, make_picture):
-    model_server.returns_prompt_logprobs, model_server.owner = False, "vllm"
-    with pytest.raises(ModelError, match=r"returns no prompt_logprobs.*vLLM"):
-        list(backend().answer([ask(0, [make_picture(0)])]))
-    assert len(model_server.asked) == 1
 
 
 def test_a_server_that_refuses_the_field_is_refused_with_its_words(script, backend):

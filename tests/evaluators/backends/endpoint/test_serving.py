@@ -2,13 +2,11 @@
 
 import contextlib
 import os
-import signal
-import socket
-import subprocess
 import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from eyechart.datasets_scripts.common.errors import UsageError
@@ -40,38 +38,23 @@ def run(*arguments, out, code=0):
     return invoke("run", "q_bench/perception", "--mini", "--limit", ITEMS, "--out", out, *arguments, code=code)
 
 
+def is_running(folder):
+    """Whether a server with this folder in its command is left."""
+    commands = (" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"]))
+    return any(PROGRAM.name in command and str(folder) in command for command in commands)
+
+
 def settings_of(folder):
     (task,) = read_results(folder).tasks
     return task.settings["model"]
-
-
-def listens(port):
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=10).close()
-    except OSError:
-        return False
-    return True
-
-
-def wait_for(condition):
-    """Wait until something holds; gives what it returned."""
-    end = time.monotonic() + 120
-    while not (found := condition()):
-        assert time.monotonic() < end, "it never held"
-        time.sleep(0.05)
-    return found
-
-
-def port_in(file):
-    return wait_for(lambda: file.exists() and int(file.read_text() or 0))
 
 
 def test_a_run_starts_the_server_asks_it_by_the_name_that_it_serves_and_stops_it(tmp_path, monkeypatch):
     for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
         # A proxy has another 127.0.0.1.
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    child, asked = tmp_path / "child", tmp_path / "asked"
-    command = f"vllm --name other --load 1 --child {child} --asked {asked}"
+    asked = tmp_path / "asked"
+    command = f"vllm --name other --load 1 --asked {asked}"
     done = run("--model", "org/model", "--serve", command, out=tmp_path / "out")
     assert "starting vllm; log: " in done.output
     assert asked.read_text().splitlines() == ["other"] * ITEMS
@@ -80,7 +63,7 @@ def test_a_run_starts_the_server_asks_it_by_the_name_that_it_serves_and_stops_it
     assert settings["name"] == "org/model" and settings["served"] == ["other"] and "base_url" not in settings
     assert settings["serve"] == {"command": command, "version": "1.2.3", "fingerprint": None}
     assert "--model-arg served_name" not in done.output, "who started the server knows what it serves"
-    wait_for(lambda: not listens(port_in(child)))
+    assert not is_running(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -97,19 +80,19 @@ def test_each_program_is_given_model_and_address_in_its_own_way(command, tmp_pat
 
 def test_models_that_transformers_has_in_its_cache_are_not_asked(programs, tmp_path):
     (programs / "vllm").rename(programs / "transformers")
-    server = Server("transformers serve {model} --port {port} --name cached --load 2", "m", tmp_path / "server.log")
+    server = Server("transformers serve {model} --port {port} --name cached --load 1", "m", tmp_path / "server.log")
     begin = time.monotonic()
     with contextlib.closing(server):
-        assert server.start(EndpointOptions()).served_name == "m" and time.monotonic() >= begin + 2, "it is ready"
+        assert server.start(EndpointOptions()).served_name == "m" and time.monotonic() >= begin + 1, "it is ready"
 
 
 def test_a_crash_ends_the_run_with_its_last_lines_and_the_next_run_goes_on(tmp_path):
-    asked, model, child = tmp_path / "asked", tmp_path / "model", tmp_path / "child"
+    asked, model = tmp_path / "asked", tmp_path / "model"
     model.mkdir()
     (model / "config.json").write_text("{}")
     program = tmp_path / "bin" / "vllm"
     whole = program.read_text()
-    program.write_text(whole.replace('"$@"', f'"$@" --asked "{asked}" --crash-after 5 --child "{child}"'))
+    program.write_text(whole.replace('"$@"', f'"$@" --asked "{asked}" --crash-after 5'))
     server = ("aes_bench/empathy", "--model", model, "--serve", "vllm", "--concurrency", 1)
     done = run(*server, out=tmp_path / "out", code=1)
     output = " ".join(done.output.split())
@@ -117,7 +100,6 @@ def test_a_crash_ends_the_run_with_its_last_lines_and_the_next_run_goes_on(tmp_p
     assert done.output.rstrip().endswith("out of memory, so to say")
     failed = {failed.task for failed in read_results(tmp_path / "out").failed}
     assert failed == {"q_bench/perception", "aes_bench/empathy"}
-    wait_for(lambda: not listens(port_in(child)))
     before = len(asked.read_text().splitlines())
     program.write_text(whole.replace('"$@"', f'"$@" --asked "{asked}"'))
     run(*server, out=tmp_path / "out")
@@ -144,36 +126,10 @@ def test_errors_are_shown_that_a_server_wrote_long_before_it_ended(tmp_path):
     assert server.last_lines().splitlines() == [*errors[1:], "...", *leaked[10:]]
 
 
-def test_a_server_that_never_answers_is_stopped_even_if_it_passes_over_the_signal(tmp_path, monkeypatch):
-    monkeypatch.setattr(serving, "_STOP_TIMEOUT", 0.5)
-    child = tmp_path / "child"
-    server = Server(f"vllm --load 1000 --deaf --child {child}", "m", tmp_path / "server.log")
-    with pytest.raises(ModelError, match="vllm was not ready within 3 s"):
-        server.start(EndpointOptions(serve_timeout=3))
-    assert server.ending() == "", "it did not end by itself"
-    server.close()
-    wait_for(lambda: not listens(port_in(child)))
-
-
-@pytest.mark.parametrize(("line", "ending"), [("exit 0", "ended with exit code 0"), ("kill -9 $$", "by SIGKILL")])
-def test_how_a_server_ended_is_told(line, ending, tmp_path):
-    server = Server(f"sh -c '{line}' {{model}} {{port}}", "m", tmp_path / "server.log")
-    with contextlib.closing(server), pytest.raises(ModelError, match=ending):
+def test_a_server_that_was_killed_is_told_from_one_that_ended(tmp_path):
+    server = Server("sh -c 'kill -9 $$' {model} {port}", "m", tmp_path / "server.log")
+    with contextlib.closing(server), pytest.raises(ModelError, match="by SIGKILL"):
         server.start(EndpointOptions())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_server_is_stopped_where_the_run_is_interrupted(number, tmp_path):
-    child = tmp_path / "child"
-    command = [sys.executable, "-m", "eyechart.evaluators.cli", "run", "q_bench/perception", "--mini", "--model", "m"]
-    command += ["--serve", f"vllm --load 1000 --child {child}", "--out", str(tmp_path / "out")]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    assert listens(port_in(child))
-    process.send_signal(number)
-    output, _ = process.communicate(timeout=120)
-    assert process.returncode not in (0, -number), output
-    wait_for(lambda: not listens(port_in(child)))
 
 
 @pytest.mark.parametrize(
@@ -186,7 +142,6 @@ def test_the_server_is_stopped_where_the_run_is_interrupted(number, tmp_path):
         ("vllm", ["--model", "m", "--device", "cpu", "--dtype", "float16"], "--device, --dtype"),
         ("vllm", ["--model", "m", "--model-arg", 'processor={"max_pixels": 9}'], "--model-arg processor"),
         ("vllm --port=80", ["--model", "m"], "--port"),
-        ("vllm --api-key k", ["--model", "m"], "--api-key"),
         ("vllm --a 'b", ["--model", "m"], "cannot be split"),
         ("/no/vllm {model} {port}", ["--model", "m"], "/no/vllm"),
     ],
@@ -197,13 +152,8 @@ def test_wrong_usage_is_explained_with_exit_code_2(command, arguments, named, tm
 
 
 def test_one_server_is_not_started_by_several_processes(tmp_path, monkeypatch):
-    for name, value in {
-        "RANK": "0",
-        "LOCAL_RANK": "0",
-        "WORLD_SIZE": "2",
-        "MASTER_ADDR": "a",
-        "MASTER_PORT": "1",
-    }.items():
+    variables = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "a", "MASTER_PORT": "1"}
+    for name, value in variables.items():
         monkeypatch.setenv(name, value)
     done = run("--model", "m", "--serve", "vllm", out=tmp_path, code=2)
     assert "--tensor-parallel-size" in done.output

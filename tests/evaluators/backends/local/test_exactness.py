@@ -10,8 +10,7 @@ from transformers import DynamicCache
 
 from eyechart.evaluators.backends.local import engine
 from eyechart.evaluators.backends.local.backend import TransformersBackend
-from eyechart.evaluators.backends.local.reader import ImageFeatures, UnsharableError, _smallest_window
-from eyechart.evaluators.backends.local.rendering import ImageInputs
+from eyechart.evaluators.backends.local.reader import ImageFeatures, _smallest_window
 from eyechart.evaluators.backends.processes import DistributedBackend
 from eyechart.evaluators.requests.types import IMAGE, Answer, Request
 from tests.evaluators.backends import architectures
@@ -286,21 +285,6 @@ def test_logits_may_differ_by_rounding_alone(llava, monkeypatch, dtype, share, s
     monkeypatch.setattr(backend._engine, "run", shifted)
     answers(backend, [ask(0, words=("good", "poor"))])
     assert backend.settings()["prefix_sharing"].startswith(sharing)
-
-
-@pytest.mark.parametrize(
-    ("outputs", "reason"),
-    [
-        *(({"pooler_output": torch.zeros(n, 2)}, f"gives {n} features for 4 image tokens") for n in (3, 5)),
-        ({"pooler_output": None}, "gives no pooled output"),
-        ({"pooler_output": torch.zeros(4, 2), "b": 1, "a": 1}, "gives unsupported outputs: a, b"),
-    ],
-)
-def test_features_that_cannot_be_placed_are_not_shared(outputs, reason):
-    output = SimpleNamespace(items=outputs.items, **outputs)
-    model = SimpleNamespace(get_image_features=lambda **_: output)
-    with pytest.raises(UnsharableError, match=f"its vision encoder {reason}"):
-        ImageFeatures(model).encoder_outputs({"key": ImageInputs({}, 4, None)}, ["key"], 1)
 
 
 def test_the_window_of_a_model_is_that_of_its_sliding_or_chunked_layers():

@@ -116,12 +116,6 @@ def test_continuations_are_scored_by_their_own_tokens():
     assert first.ids[: -first.scored] == second.ids[: -second.scored]
 
 
-def test_a_text_of_no_tokens_is_refused():
-    with pytest.raises(ValueError, match="request '1' has max_new_tokens=0"):
-        ask(max_new_tokens=0)
-    assert ask(max_new_tokens=0, words=("good", "poor")).words
-
-
 @pytest.mark.parametrize(
     ("name", "fits", "reduced"),
     [

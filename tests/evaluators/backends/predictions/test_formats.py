@@ -50,13 +50,6 @@ def test_equal_rows_count_once_and_different_ones_are_an_error(tmp_path, form, n
     assert "predictions_repeated" not in PredictionsFileBackend(write(tmp_path / name, [row])).settings()
 
 
-def test_a_row_takes_memory_for_its_own_fields_only(tmp_path):
-    rows = [{"id": "a", "pass": "main", "text": "A", "reasoning": None}, {"id": "b", "text": "", "options": []}]
-    first, second = read_predictions(write_jsonl(tmp_path / "a.jsonl", rows))[1]
-    assert (first.__slots__, second.__slots__) == (("id", "text", "row"), ("id", "text", "options", "row"))
-    assert not hasattr(first, "__dict__") and (first.pass_name, first.options, second.options) == ("main", None, ())
-
-
 @pytest.mark.parametrize("between", ["", "\n", "list"])
 def test_released_logits_one_behind_the_other_or_in_a_list(tmp_path, between):
     rows = [{"img_path": f"{i}.png", "gt_score": "2.82 ", "logit_high": i, "logit_low": -1.5} for i in range(3)]
