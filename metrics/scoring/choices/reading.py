@@ -190,14 +190,15 @@ def read_choices(replies: Replies, settings: ExtractionSettings | None = None, j
     settings = settings or ExtractionSettings()
     texts, references, choices = replies.predictions or (), replies.references, replies.choices
     ends = [None] * len(texts) if replies.finish_reasons is None else replies.finish_reasons
-    letters: list[str | None] = []
-    steps: list[str] = []
-    for text, options, reference, end in zip(texts, choices, references, ends, strict=True):
-        named, step = read_reply(text, options, settings.extraction, end)
+    letters: list[str | None] = [None] * len(texts)
+    steps = [""] * len(texts)
+    ids = replies.question_ids or [""] * len(texts)
+    # Rows of a question follow each other, because what is derived from their option texts is cached.
+    for row in sorted(range(len(texts)), key=lambda row: str(ids[row])):
+        named, steps[row] = read_reply(texts[row], choices[row], settings.extraction, ends[row])
         # A repeated text is correct if one of its places is.
-        accepted = [letter for letter in named if letter in reference]
-        letters.append("".join([*accepted, *named])[:1] or None)
-        steps.append(step)
+        accepted = [letter for letter in named if letter in references[row]]
+        letters[row] = "".join([*accepted, *named])[:1] or None
     correct = [
         letter is not None and letter in reference for letter, reference in zip(letters, references, strict=True)
     ]
