@@ -44,8 +44,8 @@ from eyechart.datasets_scripts.common.choice.aesthetics import (
 from eyechart.datasets_scripts.common.choice.columns import description_features, multiple_choice_features
 from eyechart.datasets_scripts.common.choice.tables import link_rows, question_columns, read_table
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
-from eyechart.datasets_scripts.common.files.checksums import check_md5
 from eyechart.datasets_scripts.common.files.data_files import chosen_data_files
+from eyechart.datasets_scripts.common.files.downloads import check_md5
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, clean_text, read_json_object, text_field
 from eyechart.datasets_scripts.common.instructions import PASS_FOLDER, numbered_steps
 from eyechart.datasets_scripts.common.paths import first_file, release_folder
@@ -133,7 +133,7 @@ class AesBench(BenchmarkBuilder):
             reason = f"dataset {self.name!r}, config 'interpretation', needs data_dir: it cannot be downloaded"
             raise MissingFileError(f"{reason}\n{_HOW_TO_GET}")
         path = self._fetch(dl_manager, _TABLES_HOME + TABLES[0], _HOW_TO_GET)
-        check_md5(path, (_CHECKSUM,), _TABLES_HOME + TABLES[0])
+        check_md5(path, _CHECKSUM, _TABLES_HOME + TABLES[0])
         return path
 
     def _read(self, path: str) -> list[Row]:

@@ -15,8 +15,7 @@ import datasets
 from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError, unknown_name
 from eyechart.datasets_scripts.common.files.archives import image_folders, unpack
-from eyechart.datasets_scripts.common.files.checksums import check_sha256
-from eyechart.datasets_scripts.common.files.downloads import resumable_download
+from eyechart.datasets_scripts.common.files.downloads import check_sha256, resumable_download
 from eyechart.datasets_scripts.common.files.image_cells import ImageCell, load_image
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row
 from eyechart.datasets_scripts.common.fingerprint import files_fingerprint, folder_fingerprint, source_fingerprint

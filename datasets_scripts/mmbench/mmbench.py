@@ -34,8 +34,8 @@ from eyechart.datasets_scripts.common.choice.columns import multiple_choice_feat
 from eyechart.datasets_scripts.common.choice.passes import STRIDE
 from eyechart.datasets_scripts.common.choice.tables import link_rows, question_columns, read_table
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, unknown_name
-from eyechart.datasets_scripts.common.files.checksums import check_md5
 from eyechart.datasets_scripts.common.files.data_files import chosen_data_files, files_by_split, release_files
+from eyechart.datasets_scripts.common.files.downloads import check_md5
 from eyechart.datasets_scripts.common.files.image_cells import ImageCell
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row
 from eyechart.datasets_scripts.common.instructions import PASS_FOLDER, numbered_steps
@@ -122,7 +122,7 @@ class MMBench(BenchmarkBuilder):
 
     def _downloaded(self, dl_manager: datasets.DownloadManager, name: str) -> str:
         path = self._fetch(dl_manager, _address(name), self._how_to_get())
-        check_md5(path, (CHECKSUMS[name],), _address(name))
+        check_md5(path, CHECKSUMS[name], _address(name))
         return path
 
     def _how_to_get(self) -> str:

@@ -18,7 +18,7 @@ from eyechart.datasets_scripts import left_out, load_dataset, mini
 from eyechart.datasets_scripts.common.choice.abilities import ABILITIES, CCBENCH_CATEGORIES
 from eyechart.datasets_scripts.common.choice.passes import STRIDE, rotate, rotated_letter
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, MissingImagesError, UsageError
-from eyechart.datasets_scripts.common.files.checksums import ChecksumWarning
+from eyechart.datasets_scripts.common.files.downloads import ChecksumWarning
 from eyechart.datasets_scripts.mmbench import mmbench as script
 
 Row = dict[str, Any]

@@ -286,7 +286,7 @@ def test_without_data_dir_the_official_files_are_downloaded(
     assert script._ARCHIVE.startswith("https://github.com/h4nwei/2AFC-LMMs/archive/")
     folder = two_afc()
     monkeypatch.setattr(script, "_LABELS", f"{folder}/")
-    monkeypatch.setattr("eyechart.datasets_scripts.common.files.checksums.PINNED", {})
+    monkeypatch.setattr("eyechart.datasets_scripts.common.files.downloads.PINNED", {})
     part = load_dataset("two_afc", images="skip", split="test", cache_dir=tmp_path / "cache")
     assert len(set(part["pool"])) == 5 and part["images"][0] == []
     archive = tmp_path / "archive.zip"

@@ -12,7 +12,7 @@ from eyechart.datasets_scripts import left_out, load_dataset
 from eyechart.datasets_scripts.aesbench import aesbench
 from eyechart.datasets_scripts.common.choice.tables import CategoryWarning
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError
-from eyechart.datasets_scripts.common.files.checksums import ChecksumWarning
+from eyechart.datasets_scripts.common.files.downloads import ChecksumWarning
 
 Row = dict[str, Any]
 

@@ -12,12 +12,11 @@ import pytest
 
 from eyechart.datasets_scripts import load_dataset
 from eyechart.datasets_scripts.common.errors import MissingFileError
-from eyechart.datasets_scripts.common.files import checksums
-from eyechart.datasets_scripts.common.files.checksums import check_sha256
-from eyechart.datasets_scripts.common.files.downloads import resumable_download
+from eyechart.datasets_scripts.common.files import downloads
+from eyechart.datasets_scripts.common.files.downloads import check_sha256, resumable_download
 from eyechart.datasets_scripts.common.quality import database
 from eyechart.datasets_scripts.common.quality.databases import DATABASES
-from eyechart.datasets_scripts.two_afc.two_afc import LABEL_FILES
+from eyechart.datasets_scripts.two_afc import two_afc
 
 pytestmark = pytest.mark.datasets36
 
@@ -144,26 +143,30 @@ def test_nothing_is_downloaded_in_offline_mode(server: Server, tmp_path: Path) -
 def test_a_file_that_is_not_what_its_checksum_says_is_deleted(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = Path(resumable_download(server.url, str(tmp_path)))
-    check_sha256(str(path), server.url)
-    monkeypatch.setattr(checksums, "PINNED", {"images.zip": hashlib.sha256(server.content).hexdigest()})
-    check_sha256(str(path), server.url)
+    url = server.url.replace("images", "a1b2/images")
+    path = Path(resumable_download(url, str(tmp_path)))
+    monkeypatch.setattr(downloads, "PINNED", {"a1b2": {"images.zip": hashlib.sha256(server.content).hexdigest()}})
+    check_sha256(str(path), url)
     path.write_bytes(server.content[:-1] + b"?")
+    # A file of this name from another place, or of another version, is not the published one.
+    for other in (server.url, server.url.replace("images", "c3d4/images")):
+        check_sha256(str(path), other)
     with pytest.raises(MissingFileError, match=r"images\.zip was damaged and has been deleted \(SHA-256"):
-        check_sha256(str(path), server.url)
+        check_sha256(str(path), url)
     assert not path.exists()
 
 
 def test_pinned_checksums_are_those_of_the_authors_files(reference: Path) -> None:
     folders = [reference / folder for folder in ("two-afc", "q-bench-a3", "iqa-annotations")]
     places = {file.name.removeprefix("live_fb_"): file for folder in folders for file in folder.iterdir()}
-    names = {
-        url.rpartition("/")[2] for row in DATABASES.values() for url in row.downloads.values() if "/resolve/" in url
-    }
-    lists = {url.rpartition("/")[2] for row in DATABASES.values() for url in row.downloads.values() if "/raw." in url}
-    for name, checksum in checksums.PINNED.items():
-        assert name in names or hashlib.sha256(places[name].read_bytes()).hexdigest() == checksum
-    assert set(checksums.PINNED) == {*names, *lists, *LABEL_FILES.values()}
+    urls = [url for row in DATABASES.values() for url in row.downloads.values() if "/resolve/" in url or "/raw." in url]
+    urls += [two_afc._LABELS + name for name in two_afc.LABEL_FILES.values()]
+    pinned = [(commit, name) for commit, files in downloads.PINNED.items() for name in files]
+    assert len(pinned) == len(urls)
+    for commit, name in pinned:
+        (url,) = (url for url in urls if f"/{commit}/" in url and url.endswith(f"/{name}"))
+        checksum = downloads.PINNED[commit][name]
+        assert "/resolve/" in url or hashlib.sha256(places[name].read_bytes()).hexdigest() == checksum
 
 
 @pytest.mark.usefixtures("online")
