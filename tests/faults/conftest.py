@@ -3,7 +3,7 @@
 import pytest
 
 from eyechart.evaluators.requests.types import IMAGE, Request
-from tests.evaluators.backends.endpoint.conftest import backend
+from tests.evaluators.backends.conftest import backend
 from tests.evaluators.conftest import _http, _no_key, disk, http, judge, make_picture, options, questions, script, store
 
 __all__ = [

@@ -1,26 +1,30 @@
-"""`eyechart run` on a server."""
+"""`eyechart run` on a server, and a real server: `transformers serve` with the tiny model."""
 
 from collections import Counter
+from itertools import pairwise
 
 import pyarrow.parquet
 import pytest
 
 from eyechart.datasets_scripts import mini
+from eyechart.evaluators import tiny_vlm
+from eyechart.evaluators.backends import resolve_backend
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+from eyechart.evaluators.backends.endpoint.serving import Server
+from eyechart.evaluators.requests.errors import EndpointError
+from eyechart.evaluators.requests.types import IMAGE, Request
 from eyechart.evaluators.results.results_file import read_results
 from tests.evaluators.command_line import invoke
 
 SERVER = ["--base-url", "http://127.0.0.1:9/v1", "--model", "m"]
-KEY = "sk-this-is-the-secret-key"
 
 
-def test_a_run_on_a_server_gives_scores_and_never_the_key(http, model_server, tmp_path, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setenv("EYECHART_HOME", str(tmp_path / "home"))
+def test_a_run_on_a_server_gives_scores_settings_and_stored_answers(http, model_server, tmp_path):
     url = http.url_for("/v1")
     server = ("--base-url", url, "--model", "tiny", "--concurrency", 3)
     server = (*server, "--mini", "--data-dir", f"kadis700k={mini.release('kadis700k')}")
     tasks = ("q_bench/perception", "q_bench/assessment", *server, "--limit", 24)
-    done = invoke("run", *tasks, "--out", tmp_path / "out", code=0)
+    invoke("run", *tasks, "--out", tmp_path / "out", code=0)
     perception, assessment = read_results(tmp_path / "out").tasks
     assert perception.scores["accuracy"] > perception.scores["random_guess"]
     assert assessment.scores["srcc"] > 0.5
@@ -40,18 +44,16 @@ def test_a_run_on_a_server_gives_scores_and_never_the_key(http, model_server, tm
     upper_bound_words = [word for row in rows for word in row["upper_bound_words"] or []]
     assert Counter(upper_bound_words) == settings.get("upper_bound_words", {})
     asked = len(model_server.asked)
-    again = invoke("run", *tasks, "--out", tmp_path / "again", code=0)
+    invoke("run", *tasks, "--out", tmp_path / "again", code=0)
     assert len(model_server.asked) == asked, "answers are stored"
     for task, stored in zip((perception, assessment), read_results(tmp_path / "again").tasks, strict=True):
         assert stored.scores == task.scores
         first, second = ({**t.settings["model"], "asked": None} for t in (task, stored))
         assert first == second and second["served"], "what only an answer tells is stored with it"
-    written = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
-    assert KEY.encode() not in written + (done.output + again.output).encode()
 
 
 def test_more_log_probabilities_leave_fewer_upper_bounds_and_are_a_setting_of_the_result(http, model_server, tmp_path):
-    server = ("--base-url", http.url_for("/v1"), "--model", "tiny", "--mini", "--limit", 6, "--dataset", "kadis700k")
+    server = ("--base-url", http.url_for("/v1"), "--model", "tiny", "--mini", "--limit", 3, "--dataset", "kadis700k")
     bounds = []
     for count in (2, 1280):
         out = tmp_path / str(count)
@@ -90,10 +92,67 @@ def test_a_server_that_answers_under_another_name_is_a_caveat_until_that_is_conf
         (["--model-arg", "timeot=3"], "did you mean 'timeout'?"),
         (["--model-arg", "trust_remote_code=maybe"], "--model-arg trust_remote_code='maybe' is not allowed"),
         (["--model-arg", "served_name=m"], "--model-arg served_name has no effect without a server"),
-        (["--base-url", "http://a:b@host/v1", "--model", "m"], "without user name"),
         ([*SERVER, "--concurrency", "0"], "--concurrency"),
     ],
 )
 def test_wrong_usage_is_explained_with_exit_code_2(arguments, message, tmp_path):
     done = invoke("run", "--mini", *arguments, "--out", tmp_path, code=2)
     assert message in done.output
+
+
+TRANSFORMERS_SERVE = "transformers serve {model} --device cpu --host 127.0.0.1 --port {port}"
+QUESTION = "What distortion degrades the quality of the image?\n"
+
+
+@pytest.fixture(scope="session")
+def address(tmp_path_factory):
+    """The base URL of a server of the tiny model. Without a cache, it cannot list its models."""
+    server = Server(TRANSFORMERS_SERVE, tiny_vlm.NAME, tmp_path_factory.mktemp("serve") / "log.txt")
+    try:
+        options = server.start(EndpointOptions())
+        assert options.served_name == str(tiny_vlm.folder())
+        yield options.base_url
+    finally:
+        server.close()
+
+
+@pytest.fixture
+def on_server(address):
+    return resolve_backend(str(tiny_vlm.folder()), endpoint=EndpointOptions(base_url=address, max_retries=1))
+
+
+def texts(responses):
+    answers = {response.request.id: response.text for response in responses}
+    assert None not in answers.values()
+    return answers
+
+
+@pytest.mark.slow
+def test_eight_clients_at_once_get_the_answers_of_the_model_run_here(on_server, here, make_picture):
+    pictures = [make_picture(i, 40 + 7 * i) for i in range(12)]
+    requests = [Request(f"text {i}", (f"How is picture {i}?",), (), max_new_tokens=6) for i in range(4)]
+    requests += [Request(f"one {i}", (QUESTION, IMAGE), (picture,)) for i, picture in enumerate(pictures)]
+    prompt = ("Which is better?\n", IMAGE, IMAGE, "\nA. The first B. The second")
+    requests += [Request(f"two {i}", prompt, pair) for i, pair in enumerate(pairwise(pictures))]
+    answers = texts(on_server.answer(requests))
+    assert answers == texts(here.answer(requests))
+    assert len(set(answers.values())) > 3, "the answers must differ for the comparison to mean something"
+    asked = on_server.settings()["asked"]
+    assert asked["requests"] == len(requests) and asked["retries"] == 0
+    assert asked["prompt_tokens"] > 10 * len(requests) and asked["completion_tokens"] >= len(requests)
+
+
+def test_transformers_serve_continues_a_prefilled_reply(on_server, make_picture):
+    image = make_picture(0, 64)
+    (whole,) = on_server.answer([Request("whole", (QUESTION, IMAGE), (image,))])
+    head, _, rest = whole.text.partition(" ")
+    assert rest
+    assert texts(on_server.answer([Request("rest", (QUESTION, IMAGE), (image,), prefill=head)])) == {"rest": rest}
+    assert on_server.settings()["prefill"] == ["last assistant message"]
+
+
+def test_a_model_of_another_name_is_refused_in_the_servers_words(address, make_picture):
+    model = resolve_backend("another/model", endpoint=EndpointOptions(base_url=address))
+    (response,) = model.answer([Request("x", (QUESTION, IMAGE), (make_picture(0),))])
+    with pytest.raises(EndpointError, match=r"answered 400: Server is pinned to .*requested 'another/model'"):
+        raise response.error

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import math
 import threading
 import time
@@ -51,10 +50,7 @@ def test_options_that_cannot_be_are_refused(name):
         (json_response({"token_strs": ["a", "\u0120b"], "tokens": [1, 2]}), ["a", " b"]),
         (json_response({"tokens": [{"id": 1, "piece": "a"}, {"id": 2, "piece": [228]}]}), ["a", "[228]"]),
         (json_response({"tokens": [1, 2]}), []),
-        (json_response({"tokens": [{"id": 1}]}), []),
-        (json_response([]), []),
         (Response("[" * 100_000, content_type="application/json"), []),
-        (Response("<html>", content_type="text/html"), []),
         (refusal(503), []),
     ],
 )
@@ -81,11 +77,6 @@ def listed(count):
         (listed(0), refusal(400, "no model m"), 1, None),
         (refusal(403), refusal(403), 1, "answered 403"),
         (refusal(404), refusal(403), 0, None),
-        (refusal(503), refusal(403), 0, None),
-        (Response("{", content_type="application/json"), refusal(403), 0, None),
-        (Response("[" * 100_000, content_type="application/json"), refusal(403), 0, None),
-        (json_response({"data": 1}), refusal(403), 0, None),
-        (json_response([]), refusal(403), 0, None),
     ],
 )
 def test_a_model_that_a_server_does_not_list_is_asked(http, script, models, answer, asked, error):
@@ -309,10 +300,8 @@ def test_log_probabilities_are_not_dropped_and_what_works_is_named(script, backe
 
 
 def replies(request):
-    """A rating that varies with the image; a judge's score."""
-    body = json.loads(request.data)
-    text = "Score: 2" if body["model"] == "judge" else f"{1 + len(request.data) % 5}"
-    return json_response(completion(*[text] * body.get("n", 1)))
+    """A rating that varies with the image."""
+    return json_response(completion(f"{1 + len(request.data) % 5}"))
 
 
 @pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.SmallSampleWarning")
@@ -323,24 +312,10 @@ def test_quality_assessment_without_log_probabilities_reads_numbers(http, script
     done = invoke("run", *task, "--out", tmp_path / "logits", code=1)
     assert "--set prompt=numerical" in done.output and "--skip-bad" not in done.output
     done = invoke("run", *task, "--set", "prompt=numerical", "--out", tmp_path / "numbers", code=0)
-    assert read_results(tmp_path / "numbers").tasks[0].scores["n"] == 12
-
-
-def test_a_result_says_that_the_provider_chose_the_decoding_of_model_and_judge(http, script, tmp_path):
-    script.say(provider(*providers.O3_MINI, answer=replies))
-    server = ("--base-url", http.url_for("/v1"), "--model", "o3-mini", "--mini", "--limit", 3)
-    judge = ("--judge", "judge", "--judge-arg", f"base_url={http.url_for('/v1')}", "--judge-arg", "temperature=1.0")
-    asked = []
-    for name in ("first", "again"):
-        invoke("run", "q_bench/description", *server, *judge, "--out", tmp_path / name, code=0)
-        asked.append(len(script.bodies))
-        (result,) = read_results(tmp_path / name).tasks
-        for settings in (result.settings["model"], result.settings["judge"]):
-            assert settings["decoding"] == "chosen by the provider"
-            assert settings["dropped_parameters"] == ["max_tokens", "temperature"]
-        assert result.settings["judge"]["temperature"] is None
-        assert any("provider chose the decoding" in caveat for caveat in result.caveats)
-    assert asked[0] == asked[1], "stored answers are not asked for again"
+    (result,) = read_results(tmp_path / "numbers").tasks
+    assert result.scores["n"] == 12 and any("provider chose the decoding" in caveat for caveat in result.caveats)
+    assert result.settings["model"]["decoding"] == "chosen by the provider"
+    assert result.settings["model"]["dropped_parameters"] == ["max_tokens", "temperature"]
 
 
 def test_a_server_that_refuses_all_items_gets_no_advice_to_skip_them(http, script, tmp_path):
@@ -363,10 +338,8 @@ def found_among(likeliest, words, first="", *, optional=(), prefill="It is"):
 
 CASES = {
     "with a blank": ({" good": -1, " poor": -2, " x": -3}, None, {"good": -1, "poor": -2}, ()),
-    "without": ({"good": -1, "poor": -2}, None, {"good": -1, "poor": -2}, ()),
     "rather with a blank": ({" good": -1, "good": -0.5, " poor": -2}, None, {"good": -1, "poor": -2}, ()),
     "case counts": ({" Good": -0.1, " good": -1, " poor": -2}, None, {"good": -1, "poor": -2}, ()),
-    "one is not there": ({" good": -1, " x": -3}, None, {"good": -1, "poor": -3}, ("poor",)),
     "none is there": ({" x": -1, " y": -3}, None, {"good": -3, "poor": -3}, ("good", "poor")),
     "a beginning of a single token": ({" good": -1, " p": -2, " x": -3}, None, {"good": -1, "poor": -3}, ("poor",)),
     "the longest beginning": ({" good": -1, " p": -2, " po": -3, " x": -4}, "", {"good": -1, "poor": -3}, ()),

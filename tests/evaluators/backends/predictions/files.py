@@ -3,16 +3,24 @@
 import csv
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
 import openpyxl
 
+from eyechart.datasets_scripts import load_dataset, mini
 from eyechart.datasets_scripts.common.choice.passes import STRIDE, rotate, rotated_letter
 from eyechart.evaluators.requests.types import Request
 
 Rows = Sequence[Mapping[str, Any]]
+
+
+@cache
+def demo_rows(name: str, config: str | None = None) -> list[dict[str, Any]]:
+    """The questions of demo data, without their images."""
+    return load_dataset(name, config, split="dev", data_dir=mini.release(name), images="skip").to_list()
 
 
 def write_jsonl(path: Path, rows: Rows) -> Path:
@@ -47,7 +55,7 @@ def write_xlsx(path: Path, rows: Rows) -> Path:
     return path
 
 
-WRITERS: dict[str, Callable[[Path, Rows], Path]] = {".xlsx": write_xlsx, ".tsv": write_tsv, ".json": write_json}
+SHEETS: dict[str, Callable[[Path, Rows], Path]] = {".xlsx": write_xlsx, ".tsv": write_tsv, ".json": write_json}
 
 
 def ask(row: Mapping[str, Any], rotation: int = 0) -> Request:
