@@ -4,7 +4,6 @@
 loads neither `evaluate` nor torch.
 """
 
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,15 +20,7 @@ def __dir__() -> list[str]:
 
 
 def list_metrics() -> list[str]:
-    """Names of the metrics that `load` accepts, sorted.
-
-    Returns:
-        The names.
-
-    Examples:
-        >>> "choice_accuracy" in list_metrics()
-        True
-    """
+    """Names of the metrics that `load` accepts, sorted."""
     return sorted(path.parent.name for path in _FOLDER.glob("*/*.py") if path.stem == path.parent.name)
 
 
@@ -58,17 +49,15 @@ def load(
         The metric, as `evaluate.load` returns it.
 
     Raises:
-        ValueError: The name is unknown.
+        InputError: The name is unknown.
 
     Examples:
         >>> load("choice_accuracy").name
         'choice_accuracy'
     """
-    known = list_metrics()
-    if name not in known:
-        near = get_close_matches(str(name), known, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"unknown metric {name!r}; available: {', '.join(known)}.{hint}")
+    from eyechart.metrics.scoring.inputs import check_member
+
+    check_member("name", name, list_metrics())
     import evaluate
 
     return evaluate.load(
