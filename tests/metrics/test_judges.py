@@ -1,3 +1,6 @@
+"""Answers and descriptions that a judge scores: what it is asked, and what becomes of its scores."""
+
+import json
 import math
 import warnings
 
@@ -9,9 +12,95 @@ from hypothesis import strategies as st
 import eyechart.metrics
 from eyechart.metrics.scoring.choices.replies import UNREAD
 from eyechart.metrics.scoring.errors import LeftOutWarning, UndefinedScoreWarning
+from eyechart.metrics.scoring.judging.answers import answer_scores, read_answers
 from eyechart.metrics.scoring.judging.descriptions import DIMENSIONS, description_scores, read_descriptions
 from eyechart.metrics.scoring.judging.prompts import Messages, read_fields
 from eyechart.metrics.scoring.judging.replies import JudgeSettings
+
+# MMBench (arXiv:2307.06281), Table 5: question, ground truth, MiniGPT-4's answer, GPT's score.
+TABLE_5 = [
+    ("On which side of the picture is the leather bag?", "right", "leather bag is on right side", 5),
+    ("Who is wearing a shirt?", "girl", "woman is wearing shirt", 5),
+    ("What is the pen made of?", "plastic", "pen is made of plastic##", 5),
+    ("What does the male person ride on?", "bike", "bicycle", 4),
+    ("Is the microwave silver and rectangular?", "Yes", "microwave is silver and rectangular", 5),
+    ("How does the silver lamp appear to be, on or off?", "off", "silver lamp appears to be off ##", 5),
+]
+
+
+def test_table_5_has_no_exact_match_and_a_mean_above_four() -> None:
+    questions, references, predictions, expected = map(list, zip(*TABLE_5, strict=True))
+    asked = []
+
+    def judge(messages: Messages, n: int) -> list[str]:
+        asked.append(tuple(read_fields(messages)[1].values()))
+        return [f"Score: {expected[len(asked) - 1]}"] * n
+
+    metric = eyechart.metrics.load("judge_answer")
+    scores = metric.compute(predictions=predictions, references=references, questions=questions, judge=judge)
+    assert asked == [row[:3] for row in TABLE_5]
+    assert scores["exact_match"] == 0.0 and scores["mean_score"] == pytest.approx(29 / 6)
+    assert list(scores["score_distribution"].values()) == pytest.approx([0, 0, 0, 1 / 6, 5 / 6])
+    assert scores["exact_match_ci95"] == pytest.approx([0, 0.3903], abs=1e-4)
+    assert all(map(math.isnan, scores["mean_score_ci95"])), "six answers are too few for an interval"
+    assert scores["intervals"] == {
+        "mean_score": {"kind": "none", "units": 6},
+        "exact_match": {"kind": "wilson", "units": 6},
+    }
+    settings = {
+        "judge": "judge",
+        "template": "mmbench_marking",
+        "template_version": 1,
+        "wording": "eyechart",
+        "rounds": 1,
+    }
+    assert {name: scores[name] for name in settings} == settings
+    np.testing.assert_equal(json.loads(json.dumps(scores)), scores)
+
+
+def _answered(
+    predictions: list[str], references: list[str], questions: list[str], judge, rounds: int = 1, groups=None
+) -> dict:
+    items = read_answers(predictions, references, questions, judge, rounds)
+    return answer_scores(items, groups, JudgeSettings("judge", rounds))
+
+
+def _fives(messages: Messages, n: int) -> list[str]:
+    return ["Score: 5"] * n
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_equal"),
+    [
+        *((text, True) for text in ("right", "Right.", " **RIGHT** \n", "right##")),
+        *((text, False) for text in ("on right side", "the right", "", "righ")),
+    ],
+)
+def test_exact_match(answer: str, is_equal: bool) -> None:
+    assert read_answers([answer], ["right"], ["?"], _fives)["exact_match"] == [is_equal]
+
+
+def test_rounds_are_pooled_and_when_all_fail_exact_match_still_stands() -> None:
+    scores = _answered(["a"], ["b"], ["?"], lambda messages, n: ["Score: 5", "4", "6", "0", "Score: 3"], 5)
+    assert scores["mean_score"] == 4.0 and scores["failed_rounds"] == 2 and scores["n_scored"] == 1
+    with pytest.warns(UndefinedScoreWarning, match="overall: nan for mean_score: the judge gave no score in any round"):
+        scores = _answered(["b"], ["b"], ["?"], lambda messages, n: [])
+    assert math.isnan(scores["mean_score"]) and all(map(math.isnan, scores["mean_score_ci95"]))
+    assert scores["exact_match"] == 1.0 and scores["n"] == 1 and scores["n_scored"] == 0
+
+
+def test_empty_answers_get_the_lowest_mark_unasked() -> None:
+    scores = _answered(["", "b"], ["b", "b"], ["?", "?"], _fives)
+    assert scores["mean_score"] == 3.0 and scores["exact_match"] == 0.5 and scores["empty_predictions"] == 1
+
+
+def test_groups_and_rows_without_a_reference() -> None:
+    with pytest.warns(LeftOutWarning, match="1 of 3 rows"):
+        scores = _answered(["a", "b", "c"], ["a", "", "d"], ["?"] * 3, _fives, groups={"kind": ["x", "x", "y"]})
+    assert scores["without_reference"] == 1 and scores["n"] == 2
+    assert {kind: part["exact_match"] for kind, part in scores["by_kind"].items()} == {"x": 1.0, "y": 0.0}
+    assert scores["by_kind"]["x"]["n"] == 1
+
 
 ROWS = {
     "predictions": ["The image is dark and noisy.", "A sharp picture of a dog."],
@@ -20,9 +109,8 @@ ROWS = {
 
 
 @pytest.mark.parametrize("template", DIMENSIONS)
-def test_dimensions_and_settings(template: str) -> None:
+def test_settings(template: str) -> None:
     scores = eyechart.metrics.load("judge_description").compute(**ROWS, template=template)
-    assert tuple(scores)[:3] == DIMENSIONS[template]
     wording = "published" if template == "q_bench" else "eyechart"
     expected = {"judge": "lexical", "template": template, "template_version": 1, "wording": wording, "rounds": 5}
     assert {name: scores[name] for name in expected} == expected
@@ -31,14 +119,8 @@ def test_dimensions_and_settings(template: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"judge": "gpt-4"}, "judge is 'gpt-4'"),
         ({"rounds": 0}, "rounds is 0"),
-        ({"rounds": 2.5}, "rounds is 2.5"),
-        ({"groups": {"kind": ["a"]}}, r"groups\['kind'\] has 1 rows"),
-        ({"predictions": ["a", None]}, r"predictions\[1\] is None"),
-        ({"references": ["a"]}, "references has 1 rows and predictions has 2"),
         ({"references": ["", " "]}, "all 2 references are empty"),
-        ({"finish_reasons": ["stop"]}, "finish_reasons has 1 rows and predictions has 2"),
         ({"template": "qbench"}, "template is 'qbench'; allowed: 'q_bench', 'aesbench'. Did you mean 'q_bench'"),
     ],
 )
@@ -47,7 +129,7 @@ def test_bad_input(arguments: dict, message: str) -> None:
         eyechart.metrics.load("judge_description").compute(**(ROWS | arguments))
 
 
-def _scores(
+def _described(
     texts: list[str], references: list[str], judge, rounds=5, template="q_bench", groups=None, ends=None
 ) -> dict:
     items = read_descriptions(texts, references, judge, rounds, template, ends)
@@ -69,7 +151,7 @@ class FakeJudge:
 def test_each_image_weighs_the_same_however_many_of_its_rounds_failed() -> None:
     """Q-Bench, A.2.2: the mean over five replies is an image's score. (1 + 3/4) / 2 is 0.875; all nine rounds, 8/9."""
     replies = {"a": ["1", "1", "1", "1", "1"], "b": ["1", "1", "1", "0", "two"]}
-    found = _scores(["a", "b"], ["r"] * 2, lambda messages, n: replies[read_fields(messages)[1]["description"]])
+    found = _described(["a", "b"], ["r"] * 2, lambda messages, n: replies[read_fields(messages)[1]["description"]])
     for dimension in DIMENSIONS["q_bench"]:
         assert [found[dimension][name] for name in ("score", "p0", "p1", "p2")] == [0.875, 0.125, 0.875, 0.0]
     assert (found["sum"], found["mean"], found["failed_rounds"]) == (3 * 0.875, 0.875, 3)
@@ -78,8 +160,8 @@ def test_each_image_weighs_the_same_however_many_of_its_rounds_failed() -> None:
 @pytest.mark.parametrize("template", DIMENSIONS)
 def test_each_dimension_has_its_prompt_and_relevance_sees_no_reference(template: str) -> None:
     judge = FakeJudge()
-    scores = _scores(["my text"], ["golden text"], judge, template=template)
-    assert [name for name in scores if name in DIMENSIONS[template]] == list(DIMENSIONS[template])
+    scores = _described(["my text"], ["golden text"], judge, template=template)
+    assert tuple(scores)[:3] == DIMENSIONS[template]
     asked = [read_fields(messages) for messages in judge.conversations]
     assert [name for name, _ in asked] == [f"{template}_{dimension}" for dimension in DIMENSIONS[template]]
     for name, fields in asked:
@@ -94,7 +176,7 @@ def test_the_overall_of_aesbench_is_the_mean_of_the_three() -> None:
         "precision": ["2"] * 151 + ["1"] * 849,
         "completeness": ["2"] * 366 + ["1"] * 634,
     }
-    found = _scores(["a"], ["b"], FakeJudge(**replies), 1000, "aesbench")
+    found = _described(["a"], ["b"], FakeJudge(**replies), 1000, "aesbench")
     assert found["mean"] == pytest.approx(1.301, abs=0.0005)
 
 
@@ -104,7 +186,7 @@ def test_an_image_without_a_usable_round_is_counted_and_not_scored() -> None:
         return ["no idea"] * n if fields["description"] == "b" and name.endswith("preciseness") else ["Score: 2"] * n
 
     with pytest.warns(UndefinedScoreWarning, match="kind=y: nan for preciseness, sum and mean"):
-        scores = _scores(["a", "b"], ["c", "d"], judge, groups={"kind": ["x", "y"]})
+        scores = _described(["a", "b"], ["c", "d"], judge, groups={"kind": ["x", "y"]})
     lost, other = scores["preciseness"], scores["completeness"]
     assert (lost["score"], lost["n"], lost["failed_rounds"], other["n"]) == (2.0, 1, 5, 2)
     assert (scores["n"], scores["failed_rounds"], scores["unscored"]) == (2, 5, 1)
@@ -116,7 +198,7 @@ def test_an_image_without_a_usable_round_is_counted_and_not_scored() -> None:
 def test_rows_without_a_reference_are_left_out_and_empty_texts_are_not_asked_about() -> None:
     judge = FakeJudge()
     with pytest.warns(LeftOutWarning, match=r"2 of 5 rows are left out .* the first is references\[1\]"):
-        scores = _scores(["", "b", "c", "d", " \n"], ["r", "", "r", " ", "r"], judge, groups={"kind": list("xyzyx")})
+        scores = _described(["", "b", "c", "d", " \n"], ["r", "", "r", " ", "r"], judge, groups={"kind": list("xyzyx")})
     assert (scores["n"], scores["without_reference"], scores["empty_predictions"]) == (3, 2, 2)
     assert scores["sum"] == 1.0 and len(judge.conversations) == 3
     sums = {kind: (part["sum"], part["n"]) for kind, part in scores["by_kind"].items()}
@@ -132,7 +214,7 @@ def test_scores_are_consistent_whatever_the_judge_says(replies: list[str]) -> No
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedScoreWarning)
-        scores = _scores(["a", "b", "c", "d"], ["e"] * 4, judge, 3)
+        scores = _described(["a", "b", "c", "d"], ["e"] * 4, judge, 3)
     for dimension in DIMENSIONS["q_bench"]:
         part = scores[dimension]
         if part["n"]:
@@ -183,36 +265,29 @@ def test_several_descriptions_of_an_image_and_images_without_a_score() -> None:
 ENDED = {
     "whole": ("It is dark.", "stop", None),
     "an end that is not known": ("It is dark.", None, None),
-    "an end that is not ours": ("It is dark.", "eos", None),
     "cut off": ("It is dark and", "length", "cut_off"),
-    "cut off before its first word": ("", "length", "cut_off"),
     "cut off in reasoning behind the text": ("It is dark. <think>So", "length", "cut_off"),
     "unfinished reasoning, named": ("", "reasoning", "unfinished_reasoning"),
     "unfinished reasoning, seen": ("<think>It is dark", "length", "unfinished_reasoning"),
-    "unfinished reasoning of unknown end": ("<think>It is dark", None, "unfinished_reasoning"),
     "refused": ("I cannot help with that.", "refusal", "refused"),
-    "refused without a word": ("", "refusal", "refused"),
     "stopped by a filter": ("It is dark and", "content_filter", "refused"),
-    "taken by a filter": ("", "content_filter", "refused"),
-    "a filter stopped the reasoning": ("<think>It is dark", "content_filter", "refused"),
     "empty": (" \n", "stop", "unparseable"),
     "nothing behind the reasoning": ("<think>It is dark.</think> ", "stop", "unparseable"),
-    "empty of unknown end": ("", None, "unparseable"),
 }
 
 
 @pytest.mark.parametrize(("text", "ended", "expected"), ENDED.values(), ids=ENDED)
 def test_what_became_of_a_text(text: str, ended: str | None, expected: str | None) -> None:
-    found = _scores([text, "It is dark."], ["b", "c"], FakeJudge(), ends=[ended, "stop"])["outcomes"]
+    found = _described([text, "It is dark."], ["b", "c"], FakeJudge(), ends=[ended, "stop"])["outcomes"]
     assert found == dict.fromkeys(UNREAD, 0.0) | ({expected: 0.5} if expected else {})
 
 
 def test_outcomes_are_shares_of_the_texts_with_a_reference() -> None:
     texts, ends = ["a", "b", "c", "d", ""], ["length", "length", "refusal", "stop", None]
     with pytest.warns(LeftOutWarning):
-        found = _scores(texts, ["", *"bcde"], FakeJudge(), groups={"kind": list("xxyyz")}, ends=ends)
+        found = _described(texts, ["", *"bcde"], FakeJudge(), groups={"kind": list("xxyyz")}, ends=ends)
     expected = {"cut_off": 0.25, "unfinished_reasoning": 0.0, "refused": 0.25, "unparseable": 0.25}
     assert found["outcomes"] == expected
     assert [part["outcomes"]["cut_off"] for part in found["by_kind"].values()] == [1.0, 0.0, 0.0]
     for unknown in (None, [None] * 5):
-        assert "outcomes" not in _scores(texts, list("abcde"), FakeJudge(), ends=unknown)
+        assert "outcomes" not in _described(texts, list("abcde"), FakeJudge(), ends=unknown)
