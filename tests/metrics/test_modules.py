@@ -247,7 +247,7 @@ def test_a_question_without_all_its_passes_is_dropped_in_every_row() -> None:
 
 
 def test_unknown_name() -> None:
-    with pytest.raises(ValueError, match="'choise_accuracy'.*Did you mean 'choice_accuracy'"):
+    with pytest.raises(ValueError, match=r"'choise_accuracy'.*Did you mean 'choice_accuracy'"):
         eyechart.metrics.load("choise_accuracy")
 
 

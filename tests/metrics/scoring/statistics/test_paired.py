@@ -360,7 +360,7 @@ def test_the_power_of_few_clusters_is_that_of_simulated_runs(sizes: list[int]) -
     shares = np.array([0.6, 0.1, 0.3])
     values = np.array([1, -1, 0])
     found = 0
-    for _ in range(1000):
+    for _ in range(2000):
         of_cluster, own = rng.choice(3, p=shares, size=len(sizes))[numbers], rng.choice(3, p=shares, size=n)
         drawn = values[np.where(rng.random(n) < 0.5, of_cluster, own)]
         tests = clustered_mean_difference(drawn > 0, drawn < 0, clusters), mcnemar(drawn > 0, drawn < 0)
@@ -368,7 +368,7 @@ def test_the_power_of_few_clusters_is_that_of_simulated_runs(sizes: list[int]) -
     within = float(np.sum(np.square(sizes)) - n) / n * 0.25
     _, freedom = clustered_variance(np.zeros(n), numbers)
     design = PairedDesign(n, freedom + 1, 0.45, 0.7, 1 + within, is_clustered=True)
-    assert design.power(0.5, n) == pytest.approx(found / 1000, abs=0.05)
+    assert design.power(0.5, n) == pytest.approx(found / 2000, abs=0.05)
 
 
 def test_the_power_of_a_mean_is_that_of_a_t_test() -> None:
