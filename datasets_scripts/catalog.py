@@ -9,16 +9,15 @@ from eyechart.datasets_scripts.common.errors import unknown_name
 
 @dataclass(frozen=True)
 class DatasetEntry:
-    """One benchmark dataset."""
+    """One benchmark dataset; its folder and its script have its name."""
 
     name: str
-    """Its name, which is also the name of its folder and its script."""
     kind: str
     """The kind of its columns: "multiple choice", "quality", "pairs" or "description"."""
     title: str = ""
     """Its name in the papers; "" if that is the name of its benchmark."""
     configs: tuple[str, ...] = ("default",)
-    """Configurations, the default one first."""
+    """The default one first."""
     private: tuple[str, ...] = ()
     """Splits whose answers or texts are not published; an export blanks them even if your copy has them."""
     public_configs: tuple[str, ...] = ()
@@ -42,17 +41,12 @@ class DatasetEntry:
         return f"eyechart.datasets_scripts.{self.name}.{self.name}"
 
     def hub_id(self, config: str | None) -> str:
-        """Return the id of a configuration's data on the Hub; "" if they are not there.
-
-        Examples:
-            >>> DATASETS["mmbench"].hub_id("en"), DATASETS["mmbench"].hub_id("en_v11")
-            ('lmms-lab-encoder/MMBench', '')
-        """
+        """The id of a configuration's data on the Hub; "" if they are not there."""
         is_there = config is None or not self.configs_on_hub or config in self.configs_on_hub
         return self.on_hub if is_there else ""
 
     def private_splits(self, config: str) -> tuple[str, ...]:
-        """Return the splits of a configuration whose answers or texts are private."""
+        """The splits of a configuration whose answers or texts are private."""
         return () if config in self.public_configs else self.private
 
 

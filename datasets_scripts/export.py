@@ -2,22 +2,23 @@
 
 Plain `datasets.load_dataset(folder, config)` reads the folder, with `datasets` 3.6 or later. What the authors have not
 published is left out, even if your copy has it: answers and golden texts of private splits, and the images of gated
-datasets.
+datasets. The card is that of `hub_cards/datasets`, plus the contents of this copy.
 """
 
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eyechart.datasets_scripts import mini
-from eyechart.datasets_scripts.catalog import find_dataset
+from eyechart.datasets_scripts.catalog import DatasetEntry, find_dataset
 from eyechart.datasets_scripts.common.errors import DataError, HubError, UsageError, unknown_name
 from eyechart.datasets_scripts.common.left_out import SIDECAR, left_out
 from eyechart.datasets_scripts.common.whole import whole_folder
-from eyechart.datasets_scripts.export_card import WrittenConfig, WrittenSplit, write_card
 from eyechart.datasets_scripts.loading import load_dataset
 from eyechart.datasets_scripts.official import in_official_terms, official_counts
 
@@ -25,14 +26,14 @@ if TYPE_CHECKING:
     import datasets
     import pyarrow as pa
 
-MAX_SHARD_BYTES = 1_000_000_000
-_PRIVATE_COLUMNS = ("answer", "description")
 _PASSES = "passes"
 """Column of structs that repeat the answer for each pass of a question."""
 _CHUNKS = {"min_chunk_size": 256 * 1024, "max_chunk_size": 1024 * 1024, "norm_level": 0}
 """Pages end where the content says, so that the Hub stores equal parts of two exports once; as `datasets` 5 does it."""
 _ROWS_PER_GROUP = 100
 Folder = str | os.PathLike[str]
+Shards = list[tuple[str, int]]
+"""Files of a split, relative to the exported folder, and the size of each in memory."""
 
 
 def export(
@@ -47,9 +48,9 @@ def export(
     i_have_the_rights: bool = False,
     num_proc: int | None = None,
     cache_dir: Folder | None = None,
-    max_shard_bytes: int = MAX_SHARD_BYTES,
+    max_shard_bytes: int = 1_000_000_000,
 ) -> Path:
-    """Write all splits of a dataset as Parquet shards with embedded images, and a dataset card.
+    """Write all splits of a dataset as Parquet shards with embedded images, and a dataset card; return the folder.
 
     Image bytes are those of the release, unchanged. If writing fails, no files are left.
 
@@ -66,9 +67,6 @@ def export(
         cache_dir: Folder of prepared datasets.
         max_shard_bytes: A shard is closed when its rows take this many bytes in memory.
 
-    Returns:
-        The exported folder.
-
     Raises:
         UsageError: Unknown dataset or configuration, or `out` is not empty or cannot be made.
         DataError: A source file is missing or invalid.
@@ -80,15 +78,24 @@ def export(
         raise UsageError(f"out must be a new or empty folder; {folder} is not")
     has_images = i_have_the_rights or not dataset.gated
     is_mini = any(map(mini.is_release, sources.values()))
+    origin = "a local copy of the release" if any(sources.values()) else "the official release"
+    if is_mini:
+        origin = "eyechart's synthetic demo data, which have the benchmark's layout but not its items"
+    facts = [f"The source is {origin}.", "Images are embedded byte for byte."]
+    if dataset.gated:
+        consequence = "do not redistribute this copy" if has_images else "they are not part of this copy"
+        facts[1] = f"The authors give the images only on request: {consequence}."
+    facts += [f"Option `{option}` is {json.dumps(value)}." for option, value in (options or {}).items()] + [""]
     with ExitStack() as stack:
         try:
             unfinished = stack.enter_context(whole_folder(folder))
         except OSError as error:
             raise UsageError(f"out={str(out)!r} cannot be made: {error.strerror}") from error
-        written = []
+        written: dict[str, datasets.DatasetDict] = {}
+        shards: dict[tuple[str, str], Shards] = {}
         for one, source in sources.items():
             try:
-                parts = load_dataset(
+                written[one] = load_dataset(
                     name,
                     one,
                     data_dir=source,
@@ -103,25 +110,24 @@ def export(
                 if config is None and len(sources) > 1:
                     error.add_note(f"The error is in config {one!r}. To export only others: config=... or --config")
                 raise
-            official = {split: () if is_mini else official_counts(name, one, split, options) for split in parts}
-            private = dataset.private_splits(one)
-            written.append(_write_config(unfinished, one, parts, private, i_have_the_rights, official, max_shard_bytes))
-        origin = "a local copy of the release" if any(sources.values()) else "the official release"
-        if is_mini:
-            origin = "eyechart's synthetic demo data, which have the benchmark's layout but not its items"
-        facts = [f"The source is {origin}.", "Images are embedded byte for byte."]
-        if dataset.gated:
-            consequence = "do not redistribute this copy" if has_images else "they are not part of this copy"
-            facts[1] = f"The authors give the images only on request: {consequence}."
-        facts += [f"Option `{option}` is {json.dumps(value)}." for option, value in (options or {}).items()]
-        write_card(unfinished, dataset, written, facts)
+            place = unfinished / ("data" if one == "default" else one)
+            place.mkdir()
+            skipped = [item["split"] for item in left_out(written[one])]
+            for split, part in written[one].items():
+                is_private = split in dataset.private_splits(one)
+                blank, contents = _contents(part, is_private, i_have_the_rights, skipped.count(split))
+                shards[one, split] = _write_shards(part, place, split, blank, max_shard_bytes)
+                share = "" if is_mini else _share(part, official_counts(name, one, split, options))
+                prefix = f"`{one}`, " if len(sources) > 1 else ""
+                facts.append(f"- {prefix}`{split}`: {part.num_rows} rows{share}{contents}")
+        _write_card(unfinished, dataset, written, shards, facts)
         if folder.exists():
             folder.rmdir()
     return folder
 
 
 def push_to_hub(folder: str | Path, repo: str, *, public: bool = False, endpoint: str | None = None) -> str:
-    """Upload an exported folder to a dataset repository, which is created if it does not exist.
+    """Upload an exported folder to a dataset repository, which is created if it does not exist; return its address.
 
     The account is that of `hf auth login` or of the token in `HF_TOKEN`. Files of the same name are replaced in one
     commit; other files of the repository are kept.
@@ -131,9 +137,6 @@ def push_to_hub(folder: str | Path, repo: str, *, public: bool = False, endpoint
         repo: Name of the repository, "user/name".
         public: Create a new repository as public, and allow an existing public one; otherwise it must be private.
         endpoint: Address of the Hub; `HF_ENDPOINT` or https://huggingface.co by default.
-
-    Returns:
-        Address of the repository.
 
     Raises:
         UsageError: `folder` is not an exported folder, or `repo` is not a valid name or is public.
@@ -164,7 +167,7 @@ def push_to_hub(folder: str | Path, repo: str, *, public: bool = False, endpoint
 
 
 def _sources(configs: Sequence[str], data_dir: Folder | Mapping[str, Folder] | None) -> dict[str, Folder | None]:
-    """Return the release's folder of each configuration."""
+    """The release's folder of each configuration."""
     if not isinstance(data_dir, Mapping):
         return dict.fromkeys(configs, data_dir)
     for config in data_dir:
@@ -176,75 +179,48 @@ def _sources(configs: Sequence[str], data_dir: Folder | Mapping[str, Folder] | N
     return {config: data_dir[config] for config in configs}
 
 
-def _write_config(
-    folder: Path,
-    config: str,
-    parts: "datasets.DatasetDict",
-    private: Sequence[str],
-    has_rights: bool,
-    official: Mapping[str, tuple[int, ...]],
-    max_shard_bytes: int,
-) -> WrittenConfig:
-    """Write the splits of a configuration; the texts of `private` ones are left empty without the rights."""
-    # The folders of this machine are not to be published.
-    skipped = [{**item, "path": os.path.basename(item["path"])} for item in left_out(parts)]
-    place = folder / ("data" if config == "default" else config)
-    place.mkdir()
-    splits = []
-    for split, part in parts.items():
-        column = next((name for name in _PRIVATE_COLUMNS if name in part.column_names), "")
-        given = sum(map(bool, part[column])) if column else 0
-        blank = column if split in private and not has_rights and given else ""
-        files, size = _write_shards(part, place, split, blank, max_shard_bytes)
-        contents = f"{part.num_rows} rows"
-        if share := _share(part, official[split]):
-            contents += f" ({share})"
-        if count := sum(item["split"] == split for item in skipped):
-            contents += f"; {count} rows were left out, see `{SIDECAR}`"
-        if blank:
-            contents += f"; {given} {column}s are private and were left out"
-        elif column and not given:
-            contents += f"; {column}s are {'private and ' if split in private else ''}not part of this copy"
-        elif split in private:
-            contents += f"; {column}s are private: do not redistribute this copy"
-        splits.append(WrittenSplit(split, files, part.num_rows, size, contents))
-    return WrittenConfig(config, next(iter(parts.values())).features, splits, skipped)
-
-
 def _share(part: "datasets.Dataset", official: tuple[int, ...]) -> str:
-    """The number of items in terms of the official release; "" if that is unknown."""
-    if "pool" in part.column_names:
-        # Not every pair is part of the scores.
-        return ""
+    """The number of items in terms of the official release; "" for pairs, not each of which is part of the scores."""
     items = len(set(part["question_id"])) if "question_id" in part.column_names else part.num_rows
-    return in_official_terms(items, official)
+    share = "" if "pool" in part.column_names else in_official_terms(items, official)
+    return f" ({share})" if share else ""
 
 
-def _write_shards(
-    part: "datasets.Dataset", folder: Path, split: str, blank: str, max_shard_bytes: int
-) -> tuple[list[str], int]:
-    """Write a split as `<split>-<number>-of-<count>.parquet`; return the files and their size in memory."""
+def _contents(part: "datasets.Dataset", is_private: bool, has_rights: bool, skipped: int) -> tuple[str, str]:
+    """The column to blank, and what the card says about a split behind the number of its rows."""
+    column = next((name for name in ("answer", "description") if name in part.column_names), "")
+    given = sum(map(bool, part[column])) if column else 0
+    text = f"; {skipped} rows were left out, see `{SIDECAR}`" if skipped else ""
+    if is_private and given and not has_rights:
+        return column, f"{text}; {given} {column}s are private and were left out"
+    if column and not given:
+        text += f"; {column}s are {'private and ' if is_private else ''}not part of this copy"
+    elif is_private:
+        text += f"; {column}s are private: do not redistribute this copy"
+    return "", text
+
+
+def _write_shards(part: "datasets.Dataset", folder: Path, split: str, blank: str, max_shard_bytes: int) -> Shards:
+    """Write a split as `<split>-<number>-of-<count>.parquet`."""
     import pyarrow.parquet as pq
 
     shards: list[Path] = []
     sizes: list[int] = []
-    with ExitStack() as files:
+    with ExitStack() as stack:
         for table in _embedded_tables(part, blank):
             if not sizes or sizes[-1] > max_shard_bytes:
-                files.close()
+                stack.close()
                 shards.append(folder / f"{split}-{len(shards):05d}.parquet")
                 sizes.append(0)
                 writer = pq.ParquetWriter(
                     shards[-1], table.schema, use_content_defined_chunking=_CHUNKS, write_page_index=True
                 )
                 writer.add_key_value_metadata({"content_defined_chunking": json.dumps(_CHUNKS)})
-                files.enter_context(writer)
+                stack.enter_context(writer)
             writer.write_table(table)
             sizes[-1] += table.nbytes
-    names = [f"{split}-{index:05d}-of-{len(shards):05d}.parquet" for index in range(len(shards))]
-    for shard, name in zip(shards, names, strict=True):
-        shard.rename(folder / name)
-    return [f"{folder.name}/{name}" for name in names], sum(sizes)
+    named = [shard.rename(f"{shard.with_suffix('')}-of-{len(shards):05d}.parquet") for shard in shards]
+    return [(f"{folder.name}/{shard.name}", size) for shard, size in zip(named, sizes, strict=True)]
 
 
 def _embedded_tables(part: "datasets.Dataset", blank: str) -> Iterator["pa.Table"]:
@@ -263,3 +239,57 @@ def _embedded_tables(part: "datasets.Dataset", blank: str) -> Iterator["pa.Table
             field = table.schema.field(name)
             table = table.set_column(table.column_names.index(name), field, pa.array(values, field.type))
         yield table
+
+
+def _write_card(
+    folder: Path,
+    dataset: DatasetEntry,
+    written: Mapping[str, "datasets.DatasetDict"],
+    shards: Mapping[tuple[str, str], Shards],
+    facts: Sequence[str],
+) -> None:
+    """Write `README.md` with `facts` about this copy, and `left_out.json` if items were left out."""
+    from datasets import DatasetInfo
+    from datasets.info import DatasetInfosDict
+    from huggingface_hub import DatasetCard
+
+    card = DatasetCard((files("eyechart.hub_cards") / "datasets" / f"{dataset.name}.md").read_text(encoding="utf-8"))
+    card.data["configs"] = []
+    infos, skipped = DatasetInfosDict(), []
+    for config, parts in written.items():
+        of = {split: shards[config, split] for split in parts}
+        data_files = [{"split": split, "path": [file for file, _ in of[split]]} for split in parts]
+        default = {"default": True} if len(written) > 1 and not infos else {}
+        card.data["configs"].append({"config_name": config, "data_files": data_files, **default})
+        sizes = {split: sum(size for _, size in of[split]) for split in parts}
+        infos[config] = DatasetInfo(
+            features=next(iter(parts.values())).features,
+            splits=[
+                {"name": split, "num_bytes": sizes[split], "num_examples": part.num_rows}
+                for split, part in parts.items()
+            ],
+            download_size=sum((folder / file).stat().st_size for split in parts for file, _ in of[split]),
+            dataset_size=sum(sizes.values()),
+        )
+        # The folders of this machine are not to be published.
+        skipped += [{"config": config, **item, "path": os.path.basename(item["path"])} for item in left_out(parts)]
+    infos.to_dataset_card_data(card.data)
+    card.data["dataset_info"] = _portable(card.data["dataset_info"])
+    if skipped:
+        (folder / SIDECAR).write_text(json.dumps(skipped, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    head = ["", "", "## This copy", "", f"Made by `eyechart export` {version('eyechart')}."]
+    card.text = card.text.rstrip() + "\n".join([*head, *facts, ""])
+    card.save(folder / "README.md")
+
+
+def _portable(value: Any) -> Any:
+    """Name every list of features a sequence, which all versions of `datasets` read, except for lists of structs."""
+    if isinstance(value, list):
+        return [_portable(one) for one in value]
+    if isinstance(value, dict):
+        # A sequence of structs would be a struct of lists.
+        return {
+            ("sequence" if key == "list" and not isinstance(one, list) else key): _portable(one)
+            for key, one in value.items()
+        }
+    return value

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from eyechart.datasets_scripts.common.builder import BenchmarkBuilder
 
 DataFiles = str | Sequence[str] | Mapping[str, str | Sequence[str]]
+Folder = str | PathLike[str]
 
 
 def load_dataset(
@@ -31,7 +32,7 @@ def load_dataset(
     config: str | None = None,
     *,
     split: str | None = None,
-    data_dir: str | PathLike[str] | None = None,
+    data_dir: Folder | None = None,
     data_files: DataFiles | None = None,
     streaming: bool = False,
     skip_missing: bool = False,
@@ -39,7 +40,7 @@ def load_dataset(
     images: str = "load",
     options: Mapping[str, Any] | None = None,
     num_proc: int | None = None,
-    cache_dir: str | PathLike[str] | None = None,
+    cache_dir: Folder | None = None,
 ) -> "datasets.Dataset | datasets.DatasetDict | datasets.IterableDataset | datasets.IterableDatasetDict":
     """Load a benchmark dataset with its own loading script, on any version of `datasets`.
 
@@ -66,7 +67,13 @@ def load_dataset(
         UsageError: Unknown dataset, configuration, split or value.
         DataError: A source file is missing or invalid; the message names the file and, if there is one, the row.
     """
-    wanted = _split_names(split, _builder_class(find_dataset(name)).SPLITS)
+    known = _builder_class(find_dataset(name)).SPLITS
+    # The names in an expression such as "dev[:10]+test"; none means all.
+    parts = [] if split is None or split == "all" else re.split(r"\+(?![^\[]*\])", str(split))
+    wanted = [part.partition("[")[0].strip() for part in parts]
+    for one in wanted:
+        if one not in known:
+            raise unknown_name("split", one, known)
     builder = load_builder(
         name,
         config,
@@ -80,10 +87,10 @@ def load_dataset(
         cache_dir=cache_dir,
     )
     if streaming:
-        parts = builder.as_streaming_dataset()
-        if split is not None and split not in parts:
+        streams = builder.as_streaming_dataset()
+        if split is not None and split not in streams:
             raise UsageError(f"split {split!r} is a slice or a sum; when streaming, name one split")
-        return parts if split is None else parts[split]
+        return streams if split is None else streams[split]
     builder.download_and_prepare(num_proc=num_proc)
     try:
         return builder.as_dataset(split=split)
@@ -95,14 +102,14 @@ def load_builder(
     name: str,
     config: str | None = None,
     *,
-    data_dir: str | PathLike[str] | None = None,
+    data_dir: Folder | None = None,
     data_files: DataFiles | None = None,
     skip_missing: bool = False,
     skip_bad: bool = False,
     images: str = "load",
     options: Mapping[str, Any] | None = None,
     only_splits: Sequence[str] = (),
-    cache_dir: str | PathLike[str] | None = None,
+    cache_dir: Folder | None = None,
 ) -> "BenchmarkBuilder":
     """Return a dataset's builder without loading anything.
 
@@ -189,8 +196,7 @@ def register() -> None:
     datasets.load_dataset("llvisionqa", data_dir="path/to/the/release", split="dev")
     ```
 
-    Always set `data_dir`. Without `data_files`, `datasets` lists all of that folder at each call, which takes time for
-    large folders.
+    Always set `data_dir`. Without `data_files`, `datasets` lists all of that folder at each call.
     """
     from eyechart.datasets_scripts.common.prepared import register_scripts
 
@@ -198,11 +204,11 @@ def register() -> None:
 
 
 def _builder_class(dataset: DatasetEntry) -> type["BenchmarkBuilder"]:
-    module = importlib.import_module(dataset.module)
     from eyechart.datasets_scripts.common.builder import BenchmarkBuilder
 
-    classes = [value for value in vars(module).values() if isinstance(value, type)]
-    return next(cls for cls in classes if issubclass(cls, BenchmarkBuilder) and cls.__module__ == dataset.module)
+    values = vars(importlib.import_module(dataset.module)).values()
+    classes = [value for value in values if isinstance(value, type) and issubclass(value, BenchmarkBuilder)]
+    return next(cls for cls in classes if cls.__module__ == dataset.module)
 
 
 def _own_options(dataset: DatasetEntry) -> list[str]:
@@ -215,14 +221,3 @@ def _own_options(dataset: DatasetEntry) -> list[str]:
 def _script_hash(dataset: DatasetEntry) -> str:
     specs = [find_spec(find_dataset(name).module) for name in (dataset.name, *dataset.builds_on)]
     return source_fingerprint(*(str(spec.origin) for spec in specs if spec))
-
-
-def _split_names(split: str | None, known: Sequence[str]) -> list[str]:
-    """Return the names in an expression such as "dev[:10]+test"; none means all."""
-    if split is None or split == "all":
-        return []
-    names = [part.partition("[")[0].strip() for part in re.split(r"\+(?![^\[]*\])", str(split))]
-    for name in names:
-        if name not in known:
-            raise unknown_name("split", name, known)
-    return names

@@ -10,20 +10,14 @@ from eyechart.datasets_scripts.catalog import DATASETS
 
 ROUNDS = 12
 """Rounds of 2AFC's matching: in each round, an image is in at most one pair."""
-# Numbers of images of the pools in 2AFC's label files. The union of the last two coarse ones is no part of the scores.
-_TWO_AFC_POOLS: Mapping[str, tuple[int, ...]] = {
-    "coarse": (81, 160, 129, 30, 100, 160, 100, 100),
-    "fine_levels": 20 * (5,),
-    "fine_types": 20 * (5,),
-    "fine_mos": 4 * (25,),
+# Pairs of each round in 2AFC's label files; in an odd pool, one image is left over. The pool `mixed`, the union of the
+# last two coarse ones, is no part of the scores.
+_TWO_AFC_PAIRS: Mapping[str, int] = {
+    "coarse": sum(images // 2 for images in (81, 160, 129, 30, 100, 160, 100, 100)),
+    "fine_levels": 20 * (5 // 2),
+    "fine_types": 20 * (5 // 2),
+    "fine_mos": 4 * (25 // 2),
 }
-
-
-def _pairs(config: str, rounds: int) -> int:
-    """Pairs of a configuration: in a round every image is in one pair; in an odd pool, one image is left over."""
-    return rounds * sum(images // 2 for images in _TWO_AFC_POOLS[config])
-
-
 OFFICIAL: Mapping[tuple[str, str, str], tuple[int, ...]] = {
     # AesBench, Sec. III-A.
     **{("aesbench", config, "test"): (2_800,) for config in DATASETS["aesbench"].configs},
@@ -64,27 +58,15 @@ OFFICIAL: Mapping[tuple[str, str, str], tuple[int, ...]] = {
     ("mmbench", "cn", "dev"): (1_164,),
     ("mmbench", "cn", "test"): (1_784,),
     ("mmbench", "cc", "dev"): (510,),
-    **{("two_afc", config, "test"): (_pairs(config, ROUNDS),) for config in _TWO_AFC_POOLS},
+    **{("two_afc", config, "test"): (ROUNDS * pairs,) for config, pairs in _TWO_AFC_PAIRS.items()},
 }
-"""The splits whose number of items is known, by dataset, configuration and split.
-
-Several numbers if a split was released more than once, the current release first.
-"""
+"""By dataset, configuration and split; several if it was released more than once, the current number first."""
 
 
 def official_counts(
     name: str, config: str | None, split: str, options: Mapping[str, Any] | None = None
 ) -> tuple[int, ...]:
-    """The number of items of a split in the official release.
-
-    Args:
-        name: A dataset; the result for an unknown name is empty.
-        config: Its configuration; None means its first one.
-        split: The split.
-        options: The dataset's own settings, some of which change the number.
-
-    Returns:
-        The number; several if the split was released more than once, the current one first; empty if it is unknown.
+    """The numbers of `OFFICIAL`, or () if unknown; `options` are the dataset's own settings.
 
     Examples:
         >>> official_counts("llvisionqa", None, "dev"), official_counts("mmbench", "en", "dev")
@@ -98,8 +80,8 @@ def official_counts(
     if name == "two_afc" and options and key in OFFICIAL:
         rounds = options.get("rounds", ROUNDS)
         # Pairs drawn with the option `source` are not those of the label files.
-        known = type(rounds) is int and not options.get("source")
-        return (_pairs(key[1], rounds),) if known else ()
+        is_known = type(rounds) is int and not options.get("source")
+        return (rounds * _TWO_AFC_PAIRS[key[1]],) if is_known else ()
     return OFFICIAL.get(key, ())
 
 

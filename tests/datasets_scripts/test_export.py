@@ -213,7 +213,7 @@ def test_nothing_is_overwritten_or_left_behind(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("eyechart.datasets_scripts.export.write_card", fail)
+        patch.setattr("eyechart.datasets_scripts.export._write_card", fail)
         with pytest.raises(KeyboardInterrupt):
             export("kadis700k", out=out, data_dir=kadis())
     assert list(out.iterdir()) == [] and not list(tmp_path.glob(".out-*"))

@@ -21,19 +21,10 @@ MAX_MEMBERS = 1_000_000
 
 
 def unpack(archive: str, into: str) -> str:
-    """Unpack an archive, unless it was unpacked before.
+    """Unpack an archive, unless it was unpacked before, and return its folder in the folder `into`.
 
-    Args:
-        archive: Path of a tar, tar.gz or zip file, recognized by its first bytes.
-        into: Parent of the unpacked folder.
-
-    Returns:
-        The unpacked folder, which appears complete or not at all. Its name contains the archive's name and fingerprint:
-        a different file of the same name is unpacked again.
-
-    Raises:
-        MissingFileError: The archive is missing.
-        BadArchiveError: The archive is refused or cannot be read.
+    The folder's name contains the archive's name and fingerprint, so that another file of this name is unpacked again.
+    `DataError` if the archive is missing, is refused or cannot be read.
     """
     from datasets.utils import tqdm
 
@@ -57,12 +48,21 @@ def unpack(archive: str, into: str) -> str:
             limits = f"{MAX_BYTES:,} bytes or {MAX_MEMBERS:,} files, the limit"
             raise BadArchiveError(f"the archive unpacks to more than {limits}", path=archive)
 
+    def checked(member: tarfile.TarInfo, destination: str) -> tarfile.TarInfo:
+        check(member.name, member.size)
+        return tarfile.data_filter(member, destination)
+
     try:
         with shown, whole_folder(folder) as unfinished, open(archive, "rb") as file:
-            is_zip = file.read(2) == b"PK"
-            (_unpack_zip if is_zip else _unpack_tar)(archive, unfinished, check)
-    except (BadArchiveError, MissingFileError):
+            if file.read(2) == b"PK":
+                _unpack_zip(archive, unfinished, check)
+            else:
+                with tarfile.open(archive) as opened:
+                    opened.extractall(unfinished, filter=checked)
+    except BadArchiveError:
         raise
+    except tarfile.FilterError as error:
+        raise BadArchiveError(f"member {error.tarinfo.name!r} is refused: {error}", path=archive) from error
     # A damaged archive can raise anything: TarError, BadZipFile, zlib.error, EOFError, ValueError, ...
     except Exception as error:
         # Another process may have unpacked it first.
@@ -76,13 +76,9 @@ def unpack(archive: str, into: str) -> str:
 
 
 def image_folders(data_dir: str, names: Sequence[str], archives: Sequence[str], into: str) -> tuple[str, ...]:
-    """Return the folders that may contain a release's images, the most likely first.
+    """The folders `names` of a release ("" is `data_dir` itself), one of which may contain its images.
 
-    Args:
-        data_dir: Folder of the release.
-        names: Folders inside it, or inside an archive; "" is the folder itself.
-        archives: Names of image archives in `data_dir`, unpacked unless one of the folders already contains an image.
-        into: As for `unpack`, which raises the same errors.
+    If none does, also those of its archives, which are then unpacked into the folder `into`.
     """
     folders = [os.path.join(data_dir, name) if name else data_dir for name in names]
     if not any(os.path.isdir(folder) and any(map(is_image, os.listdir(folder))) for folder in folders):
@@ -91,18 +87,6 @@ def image_folders(data_dir: str, names: Sequence[str], archives: Sequence[str], 
                 unpacked = unpack(archive, into)
                 folders += [os.path.join(unpacked, name) if name else unpacked for name in names]
     return tuple(folders)
-
-
-def _unpack_tar(path: str, folder: Path, check: Callable[[str, int], None]) -> None:
-    def checked(member: tarfile.TarInfo, destination: str) -> tarfile.TarInfo:
-        check(member.name, member.size)
-        return tarfile.data_filter(member, destination)
-
-    with tarfile.open(path) as archive:
-        try:
-            archive.extractall(folder, filter=checked)
-        except tarfile.FilterError as error:
-            raise BadArchiveError(f"member {error.tarinfo.name!r} is refused: {error}", path=path) from error
 
 
 def _unpack_zip(path: str, folder: Path, check: Callable[[str, int], None]) -> None:

@@ -24,7 +24,6 @@ def chosen_data_files(config: "BenchmarkConfig", suffixes: tuple[str, ...]) -> d
 
     `datasets.load_dataset` on a registered name always passes `data_files`: without the argument, it chooses files that
     look like data in `data_dir`, or even in the working directory. Such a choice is recognized by repeating it.
-    `UsageError` if the user named a file with none of the suffixes.
     """
     if not config.data_files:
         return None
@@ -42,10 +41,7 @@ def chosen_data_files(config: "BenchmarkConfig", suffixes: tuple[str, ...]) -> d
 
 
 def files_by_split(chosen: dict[str, list[str]], splits: Sequence[str]) -> dict[str, list[str]]:
-    """Sort chosen annotation files by split.
-
-    The split is the key in `data_files` ("validation" means "dev"); without a key, it is read from the file's name.
-    """
+    """Sort chosen files by split: their key in `data_files` ("validation" means "dev"), or else by their names."""
     files: dict[str, list[str]] = {}
     for key, paths in chosen.items():
         for path in paths:
@@ -56,17 +52,10 @@ def files_by_split(chosen: dict[str, list[str]], splits: Sequence[str]) -> dict[
 def release_files(
     data_dir: str, names: Mapping[str, Sequence[str]], parquet_folders: Sequence[str], how_to_get: str
 ) -> dict[str, list[str]]:
-    """Find the annotation files of each split in a release's folder.
+    """Find the annotation files of each split in a release's folder; a `MissingFileError` if there are none.
 
-    Args:
-        data_dir: The folder.
-        names: By split, the names of its file, the first of which is used. A split without a file may have Parquet
-            files `<split>*.parquet`; the only split of a dataset may be called "test" there.
-        parquet_folders: Folders for these, relative to `data_dir`; the first one with a file is used.
-        how_to_get: The end of the error.
-
-    Raises:
-        MissingFileError: No split has a file.
+    A split's file is the first of its `names`, or else its files `<split>*.parquet` in the first of the folders that
+    has one; the only split of a dataset may be called "test" there.
     """
     files: dict[str, list[str]] = {}
     for split, candidates in names.items():

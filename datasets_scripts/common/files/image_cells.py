@@ -11,7 +11,6 @@ from typing import Any
 
 SHORT_CELL = 64
 """A cell of at most this many characters is not a base64 image; in MMBench it is the index of another row."""
-_LONGEST_PATH = 4096
 
 
 class ImageCell(ABC):
@@ -22,7 +21,7 @@ class ImageCell(ABC):
 
     @abstractmethod
     def load(self) -> bytes:
-        """Return the encoded image."""
+        """The encoded image."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ def is_base64(cell: str) -> bool:
         >>> is_base64("12"), is_base64("photos/" * 20 + "1.jpg"), is_base64("iVBORw0KGgo=" * 20)
         (False, False, True)
     """
-    return len(cell) > (_LONGEST_PATH if "." in cell else SHORT_CELL)
+    return len(cell) > (4096 if "." in cell else SHORT_CELL)
 
 
 def decode_base64(cell: str) -> bytes:
@@ -73,14 +72,7 @@ def decode_base64(cell: str) -> bytes:
 
 
 def base64_problem(cell: str) -> str:
-    """Return why a cell cannot be decoded; "" if it can.
-
-    Examples:
-        >>> base64_problem("iVBORw0KGgo=")
-        ''
-        >>> base64_problem("iVBORw0KGgo")
-        'the image is not base64: Incorrect padding'
-    """
+    """Why a cell cannot be decoded; "" if it can."""
     try:
         decode_base64(cell)
     except ValueError as error:

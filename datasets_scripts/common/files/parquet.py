@@ -1,6 +1,7 @@
 """Reading a release in Parquet form: all annotations at once, image bytes one row group at a time."""
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import pyarrow as pa
@@ -19,13 +20,6 @@ class ParquetImages:
     column: str
     kept: tuple[int, Any] = (-1, None)
 
-    def value(self, group: int, index: int) -> Any:
-        """The bytes, base64 text or `{"bytes", "path"}` value in one row of a row group."""
-        if self.kept[0] != group:
-            with pq.ParquetFile(self.path) as file:
-                self.kept = group, file.read_row_group(group, columns=[self.column]).column(self.column)
-        return self.kept[1][index].as_py()
-
 
 @dataclass(frozen=True)
 class ParquetCell(ImageCell):
@@ -38,7 +32,11 @@ class ParquetCell(ImageCell):
 
     def load(self) -> bytes:
         """Read the image, with its row group unless that was the last one read."""
-        value = self.images.value(self.group, self.index)
+        images = self.images
+        if images.kept[0] != self.group:
+            with pq.ParquetFile(images.path) as file:
+                images.kept = self.group, file.read_row_group(self.group, columns=[images.column]).column(0)
+        value = images.kept[1][self.index].as_py()
         encoded: bytes = value["bytes"] if isinstance(value, dict) else value
         return decode_base64(value) if isinstance(value, str) else encoded
 
@@ -58,9 +56,8 @@ def read_parquet_rows(path: str, required: list[str], image_columns: list[str]) 
             images = {column: ParquetImages(path, column) for column in image_columns}
             for group in range(file.num_row_groups):
                 part = file.read_row_group(group).to_pylist()
-                for column in image_columns:
-                    for index, row in enumerate(part):
-                        row[column] = _cell(images[column], group, index, row[column])
+                for column, index in product(image_columns, range(len(part))):
+                    part[index][column] = _cell(images[column], group, index, part[index][column])
                 rows += part
     except (pa.ArrowException, OSError, TypeError) as error:
         reason = f"cannot be read as Parquet: {error}. Save or download the file again"
@@ -70,8 +67,8 @@ def read_parquet_rows(path: str, required: list[str], image_columns: list[str]) 
 
 def _cell(images: ParquetImages, group: int, index: int, value: Any) -> ParquetCell | str | None:
     encoded = value.get("bytes") if isinstance(value, dict) else value
-    if encoded is None or isinstance(encoded, bytes):
-        return None if encoded is None else ParquetCell(images, group, index)
-    if not isinstance(encoded, str):
+    if encoded is None or (isinstance(encoded, str) and not is_base64(encoded)):
+        return encoded
+    if not isinstance(encoded, bytes | str):
         raise TypeError(f"an image must be bytes or base64, found {encoded!r:.80}")
-    return ParquetCell(images, group, index, base64_problem(encoded)) if is_base64(encoded) else encoded
+    return ParquetCell(images, group, index, base64_problem(encoded) if isinstance(encoded, str) else "")

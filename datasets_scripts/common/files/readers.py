@@ -98,18 +98,16 @@ def iterate_table(
     """Read a table of separated values; a row's number is that of its last line (a header is line 1).
 
     Texts are returned unchanged, and blank rows are skipped. A row with a wrong number of fields or invalid UTF-8
-    becomes a `ROW_ERROR`. In the image columns, base64 becomes a `Base64Cell`, so that no image is kept in memory.
+    becomes a `ROW_ERROR`, any other fault a `DataError`. In the image columns, base64 becomes a `Base64Cell`, so that
+    no image is kept in memory; indices of other rows and paths remain texts.
 
     Args:
         path: The file.
-        required: Columns that the file must have, in addition to the image columns; others are kept.
+        required: Columns that the file must have, in addition to the image columns.
         delimiter: The separator between two fields.
-        columns: Names of all columns of a file without a header line; by default, the first line is the header.
-        image_columns: Columns of base64 images, of indices of other rows or of paths.
+        columns: Names of all columns of a file without a header line.
+        image_columns: Columns of images.
         images: Whether to read the image columns; if False, they may be missing.
-
-    Raises:
-        DataError: The file is missing or not CSV, has no header, or lacks a required column.
     """
     with _opened(path) as file:
         begin = end = file.tell()

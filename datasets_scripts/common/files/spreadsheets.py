@@ -4,15 +4,12 @@ import io
 import zipfile
 from collections.abc import Sequence
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.parsers.expat import ExpatError, ParserCreate
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, unknown_name
 from eyechart.datasets_scripts.common.files.readers import Row, check_header, clean_text
 from eyechart.datasets_scripts.common.paths import open_regular
-
-if TYPE_CHECKING:
-    from openpyxl.workbook import Workbook
 
 CELL_LIMIT = 32_767
 """Maximum number of characters of a cell; tools truncate longer replies or leave them out."""
@@ -30,21 +27,21 @@ def read_xlsx_rows(
 ) -> list[Row]:
     """Read a sheet of a workbook; rows have the sheet's row numbers, and blank rows are skipped.
 
-    A cell is a text, a number, a date or None; a formula is the value that was saved with it. Columns without a heading
-    are skipped.
-
-    Args:
-        path: The XLSX file.
-        required: Columns that the sheet must have; others are kept.
-        sheet: Name of the sheet; the first one by default.
-        header_row: Number of the row with the headings, from 1.
-        formulas: Return formulas as written ("=A1", or openpyxl's object for an array) instead of their values.
-
-    Raises:
-        DataError: The file is missing, not XLSX or too large, or has no such sheet or heading.
+    A cell is a text, a number, a date or None. A formula is the value that was saved with it or, with `formulas`, as
+    written ("=A1", or openpyxl's object for an array). Columns without a heading are skipped; by default, the headings
+    are the first row of the first sheet. `DataError` if the file is missing, not XLSX or too large, or has no such
+    sheet or heading.
     """
+    from openpyxl import load_workbook
+
     try:
-        with closing(_open_workbook(path, formulas)) as book:
+        # openpyxl leaves a file open that it fails to read, hence the stream.
+        with open_regular(path, MAX_BYTES) as file:
+            stream = io.BytesIO(file.read())
+        with zipfile.ZipFile(stream) as archive:
+            _check_parts(path, archive)
+        # Row by row: otherwise the full sheet is built in memory, down to the last cell that has only a border.
+        with closing(load_workbook(stream, read_only=True, data_only=not formulas, keep_links=False)) as book:
             tables = {table.title: table for table in book.worksheets}
             if sheet and sheet not in tables:
                 raise BadAnnotationError(str(unknown_name("sheet", sheet, tables)), path=path)
@@ -57,18 +54,6 @@ def read_xlsx_rows(
     except Exception as error:
         reason = f"cannot be read as XLSX: {type(error).__name__}: {error}. Save or download the file again"
         raise BadAnnotationError(reason, path=path) from error
-
-
-def _open_workbook(path: str, formulas: bool) -> "Workbook":
-    from openpyxl import load_workbook
-
-    # openpyxl leaves a file open that it fails to read, hence the stream.
-    with open_regular(path, MAX_BYTES) as file:
-        stream = io.BytesIO(file.read())
-    with zipfile.ZipFile(stream) as archive:
-        _check_parts(path, archive)
-    # Row by row: otherwise the full sheet is built in memory, down to the last cell that has only a border.
-    return load_workbook(stream, read_only=True, data_only=not formulas, keep_links=False)
 
 
 def _check_parts(path: str, archive: zipfile.ZipFile) -> None:
