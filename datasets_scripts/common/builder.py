@@ -19,12 +19,10 @@ from eyechart.datasets_scripts.common.files.downloads import check_sha256, resum
 from eyechart.datasets_scripts.common.files.image_cells import ImageCell, load_image
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row
 from eyechart.datasets_scripts.common.fingerprint import files_fingerprint, folder_fingerprint, source_fingerprint
-from eyechart.datasets_scripts.common.left_out import LeftOut
+from eyechart.datasets_scripts.common.left_out import SIDECAR, LeftOut
 from eyechart.datasets_scripts.common.paths import find_image, is_inside, release_folder
 from eyechart.datasets_scripts.common.prepared import PreparedBuilder
 
-IMAGES = ("load", "skip")
-"""Values of the setting `images`."""
 _logger = logging.getLogger("eyechart.datasets_scripts")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
@@ -38,7 +36,7 @@ class BenchmarkConfig(datasets.BuilderConfig):
     skip_bad: bool = False
     """Leave out malformed rows, and list them, instead of raising."""
     images: str = "load"
-    """One of `IMAGES`; "skip" loads only the annotations and leaves the image column empty."""
+    """"load", or "skip" to load only the annotations and leave the image column empty."""
     only_splits: tuple[str, ...] = ()
     """Splits to prepare; by default all that the release has. Files that only other splits need may be missing."""
     own_data_files: bool = False
@@ -105,8 +103,8 @@ class BenchmarkBuilder(PreparedBuilder):
 
     def _split_generators(self, dl_manager: datasets.DownloadManager) -> list[datasets.SplitGenerator]:
         config = self.config
-        if config.images not in IMAGES:
-            raise unknown_name("value", config.images, IMAGES, "of images")
+        if config.images not in ("load", "skip"):
+            raise unknown_name("value", config.images, ("load", "skip"), "of images")
         left_out = LeftOut(skip_missing=config.skip_missing, skip_bad=config.skip_bad, log=dl_manager.is_streaming)
         self.show_download()
         annotations = self._annotations(dl_manager)
@@ -125,21 +123,21 @@ class BenchmarkBuilder(PreparedBuilder):
         left_out.check_missing(hint, annotations[0].files[0])
         for annotation in annotations:
             if not rows[annotation.split][0]:
-                reason = f"no row of split {annotation.split!r} can be loaded{left_out.summary(annotation.split)}"
-                raise BadAnnotationError(reason, path=annotation.files[0])
+                items = [item for item in left_out.items if item["split"] == annotation.split]
+                why = f": {len(items)} left out, first: {items[0]['id']}: {items[0]['reason']}" if items else ""
+                raise BadAnnotationError(
+                    f"no row of split {annotation.split!r} can be loaded{why}", path=annotation.files[0]
+                )
         if not dl_manager.is_streaming:
-            left_out.save(self.output_folder)
+            with open(os.path.join(self.output_folder, SIDECAR), "w", encoding="utf-8") as file:
+                json.dump(left_out.items, file, ensure_ascii=False, indent=1)
         return [datasets.SplitGenerator(name=split, gen_kwargs={"rows": part}) for split, (_, part) in rows.items()]
 
     def show_download(self) -> None:
         """Log the size and the licence of a large download that is about to begin."""
         config, size = self.config, DATASETS[self.name].download_gb if self.name in DATASETS else 0
-        if (
-            size
-            and config.images == "load"
-            and config.data_dir is None
-            and not (config.own_data_files or self.by_hand())
-        ):
+        is_chosen = config.data_dir is not None or config.own_data_files
+        if size and config.images == "load" and not is_chosen and not self.by_hand():
             text = "%s: %g GB to download, unless in the cache; licence: %s"
             _logger.warning(text, self.name, size, self.info.license)
 
@@ -191,7 +189,7 @@ class BenchmarkBuilder(PreparedBuilder):
 
     def _iterate(self, annotation: Annotation, left_out: LeftOut) -> Iterator[dict[str, Any]]:
         places: dict[str, int] = {}
-        for path, number, raw in self._rows(annotation):
+        for path, number, raw in ((file, *row) for file in annotation.files for row in self._read(file)):
             try:
                 if ROW_ERROR in raw:
                     raise ValueError(raw[ROW_ERROR])
@@ -213,11 +211,6 @@ class BenchmarkBuilder(PreparedBuilder):
             else:
                 places[example["id"]] = number
                 yield example
-
-    def _rows(self, annotation: Annotation) -> Iterator[tuple[str, int, dict[str, Any]]]:
-        """All raw rows of a split, each with its file and number."""
-        for path in annotation.files:
-            yield from ((path, number, raw) for number, raw in self._read(path))
 
     def _find_images(self, example: dict[str, Any], folders: Sequence[str]) -> str | None:
         """Replace image names by paths; return the name of a missing image, else None."""

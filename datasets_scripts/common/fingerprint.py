@@ -9,7 +9,7 @@ from pathlib import Path
 from eyechart.datasets_scripts.common.paths import is_image, open_regular
 
 CONTENT_LIMIT = 16 * 2**20
-"""Larger files (in bytes) are fingerprinted by size and modification time alone."""
+"""Larger files (in bytes) are described by size and modification time alone."""
 
 
 @cache
@@ -23,20 +23,16 @@ def source_fingerprint(*files: str | os.PathLike[str]) -> str:
 
 
 def folder_fingerprint(folder: str) -> str:
-    """Return a hash over a release's folder; links to folders are followed.
-
-    Of image files it includes only the name: the dataset stores their paths, so that changed pixels are seen anyway.
-    """
+    """Return a hash over a release's folder; of images only of their names, as the dataset stores their paths."""
     paths: list[str] = []
     seen: set[str] = set()
     for root, folders, files in os.walk(folder, followlinks=True):
-        real = os.path.realpath(root)
-        if real in seen:
+        if (real := os.path.realpath(root)) in seen:
             # A link to a folder that is already listed.
             folders.clear()
-            continue
-        seen.add(real)
-        paths += [os.path.join(root, file) for file in files]
+        else:
+            seen.add(real)
+            paths += [os.path.join(root, file) for file in files]
     return _digest(_describe_file(path, os.path.relpath(path, folder)) for path in sorted(paths))
 
 

@@ -10,7 +10,6 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from types import TracebackType
 from typing import TypeVar
 
 from PIL import Image
@@ -21,64 +20,72 @@ from eyechart.datasets_scripts.common.paths import open_regular
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 """Formats that are read, by Pillow's names. Pillow supports more, but EPS, for example, starts another program."""
 MAX_PIXELS = 100_000_000
-"""Default limit of `open_image`, and of all threads that decode; the benchmarks have up to about 50 megapixels."""
+"""Limit of one image, and of all that threads decode at once; the benchmarks have up to about 50 megapixels."""
 # Pillow's memory comes in blocks. Blocks of this size are given back when an image is freed; the default ones of 16 MiB
 # remain with the thread that decoded it.
 Image.core.set_block_size(64 * 2**20)
 
 Source = bytes | str | os.PathLike[str] | Mapping[str, object] | None
-"""Encoded bytes, a path, a `{"bytes", "path"}` dict as from `datasets.Image(decode=False)`, or None for a missing
-image, which is an error."""
+"""Encoded bytes, a path, a `{"bytes", "path"}` dict as of `datasets.Image(decode=False)`, or None, an error."""
 Value = TypeVar("Value")
 
 
-def open_image(source: Source, *, name: str | None = None, max_pixels: int = MAX_PIXELS) -> Image.Image:
+def open_image(source: Source) -> Image.Image:
     """Read and decode one image: RGB, 8 bits per channel; alpha is dropped, 16-bit grey is divided by 256.
-
-    Args:
-        source: The image, see `Source`.
-        name: The image's name in errors; the path by default.
-        max_pixels: Largest allowed width x height, checked in the header before any pixel is decoded. Pillow's own
-            limit of about 179 megapixels also applies.
 
     Raises:
         BadImageError: The image is missing, empty, corrupt, truncated, not in one of the `FORMATS`, larger than
-            `max_pixels`, or has 32-bit pixels.
+            `MAX_PIXELS` (checked in the header before any pixel is decoded), or has 32-bit pixels.
     """
-    name = name or _path(source) or "image"
-    return _decoded(encoded_bytes(source, name=name), name, max_pixels, _to_rgb)
+    return _decoded(source, _to_rgb)[1]
 
 
-def encoded_image(source: Source, *, name: str | None = None, max_pixels: int = MAX_PIXELS) -> tuple[bytes, str]:
+def encoded_image(source: Source) -> tuple[bytes, str]:
     """Read one image's bytes and their true MIME type, and check it by decoding it; as `open_image`."""
-    name = name or _path(source) or "image"
-    data = encoded_bytes(source, name=name)
-    return data, _decoded(data, name, max_pixels, _mime_type)
+    return _decoded(source, _mime_type)
 
 
-def _decoded(data: bytes, name: str, max_pixels: int, use: Callable[[Image.Image], Value]) -> Value:
-    """Decode an image and return `use(image)`; Pillow's warnings are ignored."""
-    with _quiet_pillow, decoding.in_turn():
+def encoded_bytes(source: Source) -> bytes:
+    """The bytes of an image, never empty; errors as `open_image`."""
+    data = source.get("bytes") if isinstance(source, Mapping) else source
+    path = _path(source)
+    if not isinstance(data, bytes):
+        if path is None:
+            raise BadImageError("the image has neither bytes nor a path", path="image")
+        try:
+            with open_regular(path) as file:
+                data = file.read()
+        except OSError as error:
+            raise BadImageError(f"the image cannot be read: {error.strerror or error}", path=path) from error
+    if not data:
+        raise BadImageError("the image is empty (0 bytes)", path=path or "image")
+    return data
+
+
+def _decoded(source: Source, use: Callable[[Image.Image], Value]) -> tuple[bytes, Value]:
+    """An image's bytes, and `use(image)` of the decoded one; Pillow's warnings are ignored."""
+    data, name = encoded_bytes(source), _path(source) or "image"
+    cause: Exception | None = None
+    with _warnings.ignored(), decoding.in_turn():
         try:
             with closing(Image.open(io.BytesIO(data), formats=FORMATS)) as image:
                 pixels = image.width * image.height
-                if pixels > max_pixels:
+                if pixels > MAX_PIXELS:
                     size = f"{image.width} x {image.height} = {pixels:,}"
-                    raise BadImageError(f"the image has {size} pixels; the limit is {max_pixels:,}")
+                    raise BadImageError(f"the image has {size} pixels; the limit is {MAX_PIXELS:,}")
                 decoding.wait(pixels)
                 image.load()
-                return use(image)
+                return data, use(image)
         except BadImageError as error:
-            raise BadImageError(error.reason, path=name) from None
+            reason = error.reason
         except Image.DecompressionBombError as error:
-            raise BadImageError(f"the image has more pixels than Pillow's limit allows: {error}", path=name) from error
+            reason, cause = f"the image has more pixels than Pillow's limit allows: {error}", error
         except Image.UnidentifiedImageError as error:
-            reason = f"not an image, or not in a supported format ({', '.join(FORMATS)})"
-            raise BadImageError(reason, path=name) from error
+            reason, cause = f"not an image, or not in a supported format ({', '.join(FORMATS)})", error
         # A damaged image can make Pillow's decoders raise anything: OSError, SyntaxError, struct.error, IndexError, ...
         except Exception as error:
-            reason = f"the image is corrupt or truncated: {type(error).__name__}: {error}"
-            raise BadImageError(reason, path=name) from error
+            reason, cause = f"the image is corrupt or truncated: {type(error).__name__}: {error}", error
+        raise BadImageError(reason, path=name) from cause
 
 
 def _mime_type(image: Image.Image) -> str:
@@ -87,29 +94,9 @@ def _mime_type(image: Image.Image) -> str:
     return Image.MIME.get(kind, f"image/{kind.lower()}")
 
 
-def encoded_bytes(source: Source, *, name: str | None = None) -> bytes:
-    """The bytes of an image, never empty; the arguments and errors as `open_image`."""
-    data = source.get("bytes") if isinstance(source, Mapping) else source
-    path = _path(source)
-    name = name or path or "image"
-    if not isinstance(data, bytes):
-        if path is None:
-            raise BadImageError("the image has neither bytes nor a path", path=name)
-        try:
-            with open_regular(path) as file:
-                data = file.read()
-        except OSError as error:
-            raise BadImageError(f"the image cannot be read: {error.strerror or error}", path=name) from error
-    if not data:
-        raise BadImageError("the image is empty (0 bytes)", path=name)
-    return data
-
-
 def _path(source: Source) -> str | None:
-    if isinstance(source, Mapping):
-        path = source.get("path")
-        return path if isinstance(path, str) else None
-    return None if isinstance(source, bytes | None) else os.fspath(source)
+    path = source.get("path") if isinstance(source, Mapping) else source
+    return os.fspath(path) if isinstance(path, str | os.PathLike) else None
 
 
 def _to_rgb(image: Image.Image) -> Image.Image:
@@ -121,36 +108,36 @@ def _to_rgb(image: Image.Image) -> Image.Image:
     return image.convert("RGB")
 
 
-class _QuietPillow:
-    """Ignores Pillow's warnings while a thread is inside; `warnings.catch_warnings` alone is not thread-safe."""
+class _Warnings:
+    """Ignores Pillow's warnings in blocks; `warnings.catch_warnings` alone is not thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._inside = 0
         self._caught = warnings.catch_warnings()
 
-    def __enter__(self) -> None:
+    @contextmanager
+    def ignored(self) -> Iterator[None]:
         with self._lock:
             if self._inside == 0:
                 self._caught = warnings.catch_warnings()
                 self._caught.__enter__()
                 warnings.filterwarnings("ignore", module=r"PIL\.")
             self._inside += 1
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
-                self._caught.__exit__(None, None, None)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._inside -= 1
+                if self._inside == 0:
+                    self._caught.__exit__(None, None, None)
 
 
 class _Decoding:
     """Limits the number of pixels that all threads decode at once."""
 
-    def __init__(self, max_pixels: int) -> None:
-        self._max_pixels = self._free = max_pixels
+    def __init__(self) -> None:
+        self._free = MAX_PIXELS
         self._changed = threading.Condition()
         self._thread = threading.local()
 
@@ -171,12 +158,11 @@ class _Decoding:
 
     def wait(self, pixels: int) -> None:
         """Wait until there is room for more pixels; a thread that has some does not wait, as others wait for it."""
-        pixels = min(pixels, self._max_pixels)
         with self._changed:
             self._changed.wait_for(lambda: self._thread.pixels or pixels <= self._free)
             self._free -= pixels
             self._thread.pixels += pixels
 
 
-_quiet_pillow = _QuietPillow()
-decoding = _Decoding(MAX_PIXELS)
+_warnings = _Warnings()
+decoding = _Decoding()

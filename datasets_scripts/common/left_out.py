@@ -2,7 +2,8 @@
 
 import json
 import logging
-import os
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError, MissingImagesError, UsageError
@@ -14,21 +15,21 @@ _SHOWN = 5
 _logger = logging.getLogger("eyechart.datasets_scripts")
 
 
+@dataclass
 class LeftOut:
     """Collects the items that a loader leaves out, or raises if leaving out is not allowed."""
 
-    def __init__(self, *, skip_missing: bool, skip_bad: bool, log: bool) -> None:
-        """Set what may be left out; `log` also logs a warning for each item (streaming writes no sidecar)."""
-        # `id` is the row's number if its id cannot be read.
-        self.items: list[dict[str, str]] = []
-        self._skip_missing = skip_missing
-        self._skip_bad = skip_bad
-        self._log = log
-        self._missing: list[dict[str, str]] = []
+    skip_missing: bool
+    skip_bad: bool
+    log: bool
+    """Whether to log a warning for each item, as streaming writes no sidecar."""
+    items: list[dict[str, str]] = field(default_factory=list)
+    """`id`, or the row's number if that cannot be read, `path`, `reason` and `split` of each."""
+    _missing: list[dict[str, str]] = field(default_factory=list)
 
     def bad(self, error: DataError, split: str) -> None:
         """Record a malformed row, or raise `error` unless bad rows are skipped."""
-        if not self._skip_bad:
+        if not self.skip_bad:
             error.add_note("To skip and list bad rows: skip_bad=True (command line: --skip-bad)")
             raise error
         self._add({"id": str(error.row), "path": error.path or "", "reason": error.reason, "split": split})
@@ -37,38 +38,26 @@ class LeftOut:
         """Record a missing image that the annotations name; see `check_missing`."""
         item = {"id": row_id, "path": path, "reason": "the image file is missing", "split": split}
         self._missing.append(item)
-        if self._skip_missing:
+        if self.skip_missing:
             self._add(item)
 
     def check_missing(self, hint: str, path: str) -> None:
-        """Raise one `MissingImagesError` for all missing images, unless they are skipped.
-
-        `hint` names the folders that were searched, and what to do; `path` is the annotation file.
-        """
-        if not self._missing or self._skip_missing:
+        """Raise one `MissingImagesError` for all missing images of the annotation file `path`, unless skipped."""
+        if not self._missing or self.skip_missing:
             return
         count = len(self._missing)
-        shown = "".join(f"\n  {item['split']} {_named(item)}" for item in self._missing[:_SHOWN])
-        rest = f"\n  ... and {count - _SHOWN} more" if count > _SHOWN else ""
+        first = [(item["split"], dict.fromkeys((item["id"], item["path"]))) for item in self._missing[:_SHOWN]]
+        shown = [f"{split} {': '.join(names)}" for split, names in first]
+        shown += [f"... and {count - _SHOWN} more"] if count > _SHOWN else []
         raise MissingImagesError(
-            f"no image file found for {count} item{'s' if count > 1 else ''}:{shown}{rest}\n{hint}\n"
+            "\n  ".join([f"no image file found for {count} item{'s' if count > 1 else ''}:", *shown]) + f"\n{hint}\n"
             "To skip and list these items: skip_missing=True (command line: --data-arg skip_missing=true)",
             path=path,
         )
 
-    def summary(self, split: str) -> str:
-        """The number of items that were left out of a split, with the first one; "" if none."""
-        items = [item for item in self.items if item["split"] == split]
-        return f": {len(items)} left out, first: {items[0]['id']}: {items[0]['reason']}" if items else ""
-
-    def save(self, folder: str) -> None:
-        """Write the sidecar into `folder`."""
-        with open(os.path.join(folder, SIDECAR), "w", encoding="utf-8") as file:
-            json.dump(self.items, file, ensure_ascii=False, indent=1)
-
     def _add(self, item: dict[str, str]) -> None:
         self.items.append(item)
-        if self._log:
+        if self.log:
             _logger.warning("left out %s %s (%s): %s", item["split"], item["id"], item["path"], item["reason"])
 
 
@@ -86,25 +75,12 @@ def left_out(dataset: Any) -> list[dict[str, str]]:
         return [item for part in dataset.values() for item in left_out(part)]
     if not hasattr(dataset, "cache_files"):
         raise UsageError("left_out needs a prepared dataset; a streaming one logs a warning for each item left out")
-    folders = sorted({os.path.dirname(file["filename"]) for file in dataset.cache_files})
     splits = {part.partition("[")[0].strip() for part in str(dataset.split or "all").split("+")}
-    items = [item for folder in folders for item in _read_sidecar(folder)]
-    return [item for item in items if item["split"] in splits or "all" in splits]
-
-
-def _named(item: dict[str, str]) -> str:
-    """An item's id, and its image if that has another name."""
-    return item["id"] if item["path"] == item["id"] else f"{item['id']}: {item['path']}"
-
-
-def _read_sidecar(folder: str) -> list[dict[str, str]]:
-    path = os.path.join(folder, SIDECAR)
-    if not os.path.isfile(path):
-        return []
-    with open(path, encoding="utf-8") as file:
+    items: list[dict[str, str]] = []
+    for path in sorted({Path(file["filename"]).with_name(SIDECAR) for file in dataset.cache_files}):
         try:
-            items: list[dict[str, str]] = json.load(file)
+            items += json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
         except ValueError as error:
             reason = "the list of left-out items is not valid JSON; delete this folder and load the dataset again"
             raise BadAnnotationError(reason, path=path) from error
-    return items
+    return [item for item in items if item["split"] in splits or "all" in splits]

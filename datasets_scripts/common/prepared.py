@@ -67,9 +67,8 @@ def register_scripts(scripts: Mapping[str, tuple[str, str]]) -> None:
 
 def load_prepared(path: str, config: str | None, split: str | None, cache_dir: str | None = None, **files: Any) -> Any:
     """What `datasets.load_dataset` returns; files that were damaged in the cache are prepared again."""
-    # The library reads its files as soon as it knows which they are.
+    # The library reads its files as soon as it knows which they are. Another process may write into an incomplete one.
     for record in Path(cache_dir or datasets.config.HF_DATASETS_CACHE).expanduser().glob(f"*/*/*/*/{RECORD}"):
-        # Another process may be writing into an incomplete one.
         if record.parent.suffix != ".incomplete":
             remove_if_damaged(str(record.parent))
     builder = datasets.load_dataset_builder(path, config, cache_dir=cache_dir, **files)

@@ -17,8 +17,6 @@ from eyechart.datasets_scripts.common.errors import OutputError, UsageError
 
 UNFINISHED = ".eyechart-unfinished-"
 """Prefix of the hidden folders for unfinished files."""
-Content = str | bytes | Callable[[Path], object]
-_FULL = (ENOSPC, EDQUOT, EFBIG)
 
 
 @contextmanager
@@ -32,34 +30,34 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         unfinished.rename(folder)
 
 
-def write_whole(path: Path, content: Content) -> None:
-    """Write a file, or replace an existing one; make its folder if it is missing.
+def write_whole(path: Path, content: str | bytes | Callable[[Path], object]) -> None:
+    """Write a file, or replace an existing one, which is unchanged if that fails; make its folder if it is missing.
 
-    `content` is bytes, text (written as UTF-8), or a function that writes a file to a given path. If the file cannot be
-    written (`OSError`), an existing one is unchanged.
+    `content` is bytes, text (written as UTF-8), or a function that writes a file to a given path.
     """
     path = path.resolve()
+    if not callable(content):
+        data = content.encode() if isinstance(content, str) else content
+        write_whole(path, lambda file: file.write_bytes(data))
     # A device or a pipe is written to and must not be replaced; writing to a folder raises the right error.
-    if path.exists() and not path.is_file():
-        _write(path, content)
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with workplace(path.parent) as place:
-        _write(place / "unfinished", content)
-        (place / "unfinished").replace(path)
-
-
-def _write(path: Path, content: Content) -> None:
-    if callable(content):
+    elif path.exists() and not path.is_file():
         content(path)
     else:
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with workplace(path.parent) as place:
+            content(place / "unfinished")
+            (place / "unfinished").replace(path)
 
 
 @contextmanager
 def workplace(folder: Path) -> Iterator[Path]:
     """Yield a hidden folder for files to move into `folder`; it is removed when the block ends, or by the next call."""
-    _remove_left(folder)
+    # What ended processes left goes; an empty folder's process may be about to lock it.
+    for left in folder.glob(f"{UNFINISHED}*"):
+        with suppress(OSError):
+            if any(left.iterdir()) and (lock := lock_folder(left)) is not None:
+                shutil.rmtree(left, ignore_errors=True)
+                os.close(lock)
     with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=folder, ignore_cleanup_errors=True) as place:
         lock = lock_folder(Path(place))
         try:
@@ -75,34 +73,21 @@ def writing(what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in _FULL:
-            raise OutputError(_full(what, error)) from error
+        if full := disk_error(error, what):
+            raise full from error
         raise UsageError(f"{what} cannot be written: {error.strerror or error}") from error
 
 
-def disk_error(error: BaseException) -> OutputError | None:
+def disk_error(error: BaseException, what: str = "a file") -> OutputError | None:
     """The error to show if a full disk caused `error`, directly or inside a library's error; else None."""
     cause: BaseException | None = error
     while cause is not None:
-        if isinstance(cause, OSError) and cause.errno in _FULL:
-            return OutputError(_full("a file", cause))
+        if isinstance(cause, OSError) and cause.errno in (ENOSPC, EDQUOT, EFBIG):
+            # Libraries replace the system's message by their own.
+            reason = f"{os.strerror(cause.errno)}; free disk space and run the command again"
+            return OutputError(f"{what} cannot be written: {reason}")
         cause = cause.__cause__ or cause.__context__
     return None
-
-
-def _full(what: str, error: OSError) -> str:
-    # Libraries replace the system's message by their own.
-    reason = os.strerror(error.errno) if error.errno else error
-    return f"{what} cannot be written: {reason}; free disk space and run the command again"
-
-
-def _remove_left(folder: Path) -> None:
-    """Remove what ended processes left; skip empty folders, whose process may be about to lock them."""
-    for place in folder.glob(f"{UNFINISHED}*"):
-        with suppress(OSError):
-            if any(place.iterdir()) and (lock := lock_folder(place)) is not None:
-                shutil.rmtree(place, ignore_errors=True)
-                os.close(lock)
 
 
 def lock_folder(place: Path) -> int | None:

@@ -57,8 +57,8 @@ def test_bytes(data, reason):
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         with pytest.raises(BadImageError, match=reason) as caught:
-            open_image(data, name="a.png")
-    assert (caught.value.path, seen) == ("a.png", [])
+            open_image(data)
+    assert (caught.value.path, seen) == ("image", [])
 
 
 @fault("a truncated image in any supported format", REFUSED)
@@ -69,7 +69,7 @@ def test_truncated():
             # The second one reads images for requests to a server.
             for read in (open_image, encoded_image):
                 with pytest.raises(BadImageError, match=r"cut\.bin: "):
-                    read(data[: int(len(data) * share)], name="cut.bin")
+                    read({"bytes": data[: int(len(data) * share)], "path": "cut.bin"})
 
 
 def huge(path):
@@ -103,7 +103,7 @@ def test_program(monkeypatch, tmp_path):
     monkeypatch.setattr(EpsImagePlugin, "gs_binary", None)
     eps = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\nshowpage\n"
     with pytest.raises(BadImageError, match=r"a\.png: not an image, or not in a supported format \(BMP, GIF, JPEG"):
-        open_image(eps, name="a.png")
+        open_image({"bytes": eps, "path": "a.png"})
     assert not (tmp_path / "started").exists()
 
 
@@ -124,7 +124,7 @@ def test_text_chunk():
     data = encoded(noise(), "PNG", pnginfo=text)
     assert len(data) < 200_000
     with pytest.raises(BadImageError, match="Decompressed data too large"):
-        open_image(data, name="a.png")
+        open_image({"bytes": data, "path": "a.png"})
 
 
 _DECODE = r"""
