@@ -23,17 +23,15 @@ class LabelledReply:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Counts of replies."""
+    """Counts of replies: all, those whose label is a letter, and what the rule reads in them."""
 
     replies: int
     letters: int
-    """Replies whose label is a letter."""
     found: int
-    """Replies in which the rule reads the letter of the label."""
     missed: int
-    """Replies whose label is a letter and in which the rule reads none."""
+    """The label is a letter, and the rule reads none."""
     wrong: int
-    """Replies in which the rule reads a letter that is not the label."""
+    """The rule reads a letter that is not the label."""
 
 
 def read_set(path: Path) -> list[LabelledReply]:
@@ -53,12 +51,7 @@ def _labelled(row: dict) -> LabelledReply:
 
 
 def agreement(replies: Iterable[LabelledReply], letters: Iterable[str]) -> Agreement:
-    """Counts of a rule's letters against the labels.
-
-    Args:
-        replies: The labelled replies.
-        letters: What the rule reads in each: a letter, the letters of equal options, or "".
-    """
+    """Counts of what a rule reads in each reply: a letter, the letters of equal options, or ""."""
     pairs = [(reply.letter, read) for reply, read in zip(replies, letters, strict=True)]
     return Agreement(
         replies=len(pairs),

@@ -1,6 +1,5 @@
 """Runs commands in a terminal of a given width."""
 
-import io
 import json
 import os
 import pty
@@ -8,10 +7,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-
-from rich.console import Console
-from rich.terminal_theme import DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME
-from rich.text import Text
 
 # All commands in one process, as starting one takes seconds; it sets the width of its terminal itself.
 SCRIPT = """
@@ -58,7 +53,6 @@ def in_a_terminal(
     shown = {}
     for part in found.decode().split("# width ")[1:]:
         width, _, text = part.partition("\r\n")
-        keep_picture(text, int(width))
         shown[int(width)] = dict(
             re.findall(r"^\$ (\w+)\n(.*?)(?=^\$ |\Z)", on_screen(text), flags=re.DOTALL | re.MULTILINE)
         )
@@ -78,17 +72,3 @@ def on_screen(text: str) -> str:
         elif not part.startswith("\x1b"):
             lines[-1] += part
     return "\n".join(line.rstrip() for line in lines)
-
-
-def keep_picture(shown: str, width: int) -> None:
-    """Draw what a terminal showed, light and dark, for people who look at the screenshots."""
-    folder = os.environ.get("EYECHART_SCREENSHOTS")
-    if folder is None:
-        return
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    # Progress bars come and go in one line; what comes after the last return stays.
-    lines = [re.split(r"\r|\x1b\[2K", line)[-1] for line in shown.replace("\r\n", "\n").splitlines()]
-    for scheme, theme in (("light", DEFAULT_TERMINAL_THEME), ("dark", SVG_EXPORT_THEME)):
-        console = Console(record=True, width=width, file=io.StringIO())
-        console.print(Text.from_ansi("\n".join(lines)))
-        console.save_svg(str(Path(folder) / f"terminal-{width}-{scheme}.svg"), title="eyechart", theme=theme)

@@ -12,31 +12,26 @@ ROOMS = (
     *("evaluation", "comparison", "report", "text_to_score", "runs", "commands"),
 )
 """The rooms of `evaluators`, lowest first: a room imports only rooms before it."""
-WINGS = {
-    "datasets_scripts": ("datasets_scripts",),
-    "metrics": ("datasets_scripts", "metrics"),
-    "evaluators": ("datasets_scripts", "metrics", "evaluators"),
-    "hub_cards": ("datasets_scripts", "metrics", "evaluators", "hub_cards"),
-}
-"""What each wing may import; of `hub_cards`, the commands alone import anything."""
+WINGS = ("datasets_scripts", "metrics", "evaluators", "hub_cards")
+"""A wing imports only those before it; the commands of `hub_cards` import anything."""
 
 
 def modules(folder: str) -> list[Path]:
     return sorted((ROOT / folder).rglob("*.py"))
 
 
-def imported(file: Path) -> Iterator[str]:
-    """Dotted names of ours that a file imports, wherever it does so, without "eyechart."."""
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+def imported(file: Path, *, on_import: bool = False) -> Iterator[str]:
+    """Dotted names of ours that a file imports, wherever it does so or when it is imported, without "eyechart."."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    for node in tree.body if on_import else ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] == "eyechart":
-            for name in node.names:
-                yield f"{node.module}.{name.name}".removeprefix("eyechart.")
+            yield from (f"{node.module}.{name.name}".removeprefix("eyechart.") for name in node.names)
         elif isinstance(node, ast.Import):
             yield from (name.name.removeprefix("eyechart.") for name in node.names if name.name.startswith("eyechart."))
 
 
 def room_of(name: str) -> str | None:
-    """The room of `evaluators` that a dotted name is in; None for its two loose files."""
+    """The room of `evaluators` that a dotted name is in; None for its loose files."""
     wing, _, rest = name.partition(".")
     room = rest.partition(".")[0]
     return room if wing == "evaluators" and room in ROOMS else None
@@ -44,18 +39,17 @@ def room_of(name: str) -> str | None:
 
 @pytest.mark.parametrize("wing", WINGS)
 def test_wings_import_only_those_before_them(wing):
-    found = [
-        f"{file.relative_to(ROOT)}: {name}"
-        for file in modules(wing)
-        for name in imported(file)
-        if name.partition(".")[0] not in WINGS[wing] and "commands" not in file.parts
-    ]
-    assert found == []
+    files = [file for file in modules(wing) if "commands" not in file.parts]
+    allowed = WINGS[: WINGS.index(wing) + 1]
+    later = [f"{file.name}: {name}" for file in files for name in imported(file) if not name.startswith(allowed)]
+    assert later == []
+    # Only the front door imports the commands.
+    others = [file for file in files if file != ROOT / "evaluators" / "cli.py"]
+    assert not any(name.startswith("evaluators.commands") for file in others for name in imported(file))
 
 
 def test_scoring_needs_no_other_wing():
-    names = {name for file in modules("metrics/scoring") for name in imported(file)}
-    assert {name for name in names if not name.startswith("metrics.")} == set()
+    assert all(name.startswith("metrics.") for file in modules("metrics/scoring") for name in imported(file))
 
 
 def test_cards_and_boards_use_finished_runs_and_how_they_are_scored():
@@ -65,57 +59,34 @@ def test_cards_and_boards_use_finished_runs_and_how_they_are_scored():
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_rooms_of_evaluators_import_only_those_before_them(room):
-    found = [
-        f"{file.relative_to(ROOT)}: {name}"
-        for file in modules(f"evaluators/{room}")
-        for name in imported(file)
-        if name.startswith("evaluators.")
-        and ((other := room_of(name)) is None or ROOMS.index(other) > ROOMS.index(room))
-        # The commands use the package as its users do.
-        and not (other is None and room == "commands")
-    ]
-    assert found == []
+    for file in modules(f"evaluators/{room}"):
+        for name in imported(file):
+            other = room_of(name)
+            # The commands use the package as its users do.
+            if name.startswith("evaluators.") and not (other is None and room == "commands"):
+                assert other is not None and ROOMS.index(other) <= ROOMS.index(room), f"{file}: {name}"
 
 
-def test_only_the_front_door_imports_the_commands():
-    door = ROOT / "evaluators" / "cli.py"
-    files = [file for wing in WINGS for file in modules(wing) if "commands" not in file.parts and file != door]
-    assert [file for file in files if any(name.startswith("evaluators.commands") for name in imported(file))] == []
-
-
-def test_the_loose_files_of_evaluators_are_its_front_door():
-    loose = sorted(path.name for path in (ROOT / "evaluators").glob("*.py"))
-    assert loose == ["__init__.py", "__main__.py", "cli.py"]
-
-
-def test_every_folder_of_evaluators_is_a_room():
-    folders = {path.name for path in (ROOT / "evaluators").iterdir() if path.is_dir() and not path.name.startswith("_")}
-    assert folders == set(ROOMS)
-
-
-def at_import(file: Path) -> Iterator[str]:
-    """Modules of ours that a file imports when it is imported itself."""
-    for node in ast.parse(file.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("eyechart."):
-            for name in node.names:
-                whole = f"{node.module}.{name.name}"
-                yield (whole if path_of(whole) is not None else node.module)
+def test_every_folder_of_evaluators_is_a_room_and_the_loose_files_are_its_front_door():
+    paths = [path for path in (ROOT / "evaluators").iterdir() if path.name != "__pycache__"]
+    assert {path.name for path in paths if path.is_dir()} == set(ROOMS)
+    assert {path.name for path in paths if path.suffix == ".py"} == {"__init__.py", "__main__.py", "cli.py"}
 
 
 def path_of(name: str) -> Path | None:
-    """The file of a module; None for other names."""
-    place = ROOT.joinpath(*name.split(".")[1:])
-    found = (place.with_suffix(".py"), place / "__init__.py")
-    return next((path for path in found if path.is_file()), None)
+    """The file of a module, or of the module that a name is in; None for other names."""
+    place = ROOT / name.replace(".", "/")
+    files = (place.with_suffix(".py"), place / "__init__.py", place.parent.with_suffix(".py"))
+    return next((path for path in (*files, place.parent / "__init__.py") if path.is_file()), None)
 
 
 def test_no_module_imports_itself_through_others():
     files = [file for wing in WINGS for file in modules(wing)]
-    graph = {file: {path for name in at_import(file) if (path := path_of(name)) is not None} for file in files}
+    graph = {file: {path_of(name) for name in imported(file, on_import=True)} - {None} for file in files}
     done: set[Path] = set()
 
     def visit(file: Path, way: tuple[Path, ...]) -> None:
-        assert file not in way, " -> ".join(str(one.relative_to(ROOT)) for one in (*way[way.index(file) :], file))
+        assert file not in way, " -> ".join(str(path.relative_to(ROOT)) for path in (*way[way.index(file) :], file))
         if file not in done:
             for other in sorted(graph.get(file, ())):
                 visit(other, (*way, file))

@@ -32,18 +32,8 @@ def wheel(tmp_path_factory):
     for name in _tracked():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_bytes((ROOT / name).read_bytes())
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "--wheel-dir",
-        str(out),
-        str(source),
-    ]
+    options = ("--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(out), str(source))
+    command = [sys.executable, "-m", "pip", "wheel", *options]
     subprocess.run(command, check=True, capture_output=True)
     (built,) = out.glob("*.whl")
     return built
@@ -116,3 +106,11 @@ def _ask(python, code):
     done = subprocess.run([str(python), "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip().splitlines()[-1]
+
+
+def test_promises_of_security_md_name_rows_of_the_fault_list():
+    rows = [line.split(" | ")[-1] for line in (ROOT / "SECURITY.md").read_text(encoding="utf-8").splitlines()]
+    names = [name for cell in rows for name in re.findall(r'"([^"]+)"', cell)]
+    faults = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "faults").glob("test_*.py"))
+    assert len(names) > 30
+    assert [name for name in names if f'"{name}"' not in faults] == []

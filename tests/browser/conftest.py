@@ -13,8 +13,6 @@ import pytest
 from selenium.webdriver import ActionChains, Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 
-from tests.browser.axe import violations
-
 Browser = Callable[..., Chrome]
 
 
@@ -37,14 +35,19 @@ def _driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
         options.add_argument(argument)
     options.add_argument(f"--user-data-dir={profile}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    found = Chrome(options, Service(driver))
-    yield found
-    found.quit()
+    chrome = Chrome(options, Service(driver))
+    # Axe-core takes long on a busy machine.
+    chrome.set_script_timeout(120)
+    yield chrome
+    chrome.quit()
 
 
 @pytest.fixture
-def browser(_driver: Chrome) -> Browser:
-    """Gives the driver a viewport of a size and a colour scheme, an empty page and an empty console."""
+def browser(_driver: Chrome, request: pytest.FixtureRequest) -> Iterator[Browser]:
+    """Gives the driver a viewport of a size and a colour scheme, an empty page and an empty console.
+
+    What it shows at the end of a test is saved in the folder that EYECHART_SCREENSHOTS names.
+    """
 
     def prepare(width: int = 1200, height: int = 900, *, dark: bool = False) -> Chrome:
         _driver.get("about:blank")
@@ -52,11 +55,15 @@ def browser(_driver: Chrome) -> Browser:
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         _driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        _driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+        _driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": [scheme]})
         _console_errors(_driver)
         return _driver
 
-    return prepare
+    yield prepare
+    if folder := os.environ.get("EYECHART_SCREENSHOTS"):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        name = re.sub(r"\W+", "_", request.node.name.removeprefix("test_"))
+        assert _driver.save_screenshot(str(Path(folder) / f"{request.path.stem.removeprefix('test_')}_{name}.png"))
 
 
 @pytest.fixture(scope="session")
@@ -70,21 +77,36 @@ def _console_errors(driver: Chrome) -> list[str]:
 
 
 @pytest.fixture
-def axe() -> Callable[[Chrome], list[str]]:
-    """What axe-core finds wrong in the page that a browser shows."""
-    if not Path(os.environ.get("EYECHART_AXE", "")).is_file():
+def axe() -> Callable[..., list[str]]:
+    """The rules of axe-core (https://github.com/dequelabs/axe-core) that a page or a part of it breaks."""
+    script = Path(os.environ.get("EYECHART_AXE", ""))
+    if not script.is_file():
         pytest.skip("EYECHART_AXE names no axe.min.js: npm pack axe-core, unpack it, and name package/axe.min.js")
+
+    def violations(driver: Chrome, part: str = "html") -> list[str]:
+        driver.execute_script(script.read_text(encoding="utf-8"))
+        broken: list[str] = driver.execute_async_script(_RUN_AXE, part)
+        return broken
+
     return violations
 
 
+_RUN_AXE = """
+const [part, done] = arguments;
+const line = (rule) => `${rule.id}: ${rule.help}: ` + rule.nodes.slice(0, 3)
+  .map((node) => `${node.html.slice(0, 200)} (${(node.any[0] ?? node.all[0] ?? node.none[0])?.message})`).join("; ");
+axe.run(part).then((result) => done(result.violations.map(line)), (error) => done([String(error)]));
+"""
+
+
 @pytest.fixture
-def opened(report: Path, browser: Browser) -> Iterator[Browser]:
-    """Opens a file's `report` and, at the end, wants nothing to have gone wrong in it."""
+def opened(browser: Browser) -> Iterator[Browser]:
+    """Opens a page of a file and, at the end, wants nothing to have gone wrong in it."""
     drivers = []
 
-    def start(*size: int, dark: bool = False) -> Chrome:
+    def start(page: Path, *size: int, dark: bool = False) -> Chrome:
         drivers.append(browser(*size, dark=dark))
-        drivers[-1].get(report.as_uri())
+        drivers[-1].get(page.as_uri())
         return drivers[-1]
 
     yield start
@@ -101,21 +123,6 @@ def unfolded(driver: Chrome) -> Chrome:
     """A page with all its details open."""
     driver.execute_script("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
     return driver
-
-
-@pytest.fixture
-def screenshot(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Chrome, str], Path]:
-    """Keeps what the browser shows, as `<test>_<name>.png` in the folder that EYECHART_SCREENSHOTS names."""
-
-    def keep(driver: Chrome, name: str) -> Path:
-        folder = Path(os.environ.get("EYECHART_SCREENSHOTS") or tmp_path)
-        folder.mkdir(parents=True, exist_ok=True)
-        test = re.sub(r"\W+", "_", request.node.name.removeprefix("test_"))
-        path = folder / f"{request.path.stem.removeprefix('test_')}_{test}_{name}.png"
-        assert driver.save_screenshot(str(path))
-        return path
-
-    return keep
 
 
 @pytest.fixture

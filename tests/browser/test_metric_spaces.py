@@ -154,7 +154,6 @@ def test_a_page(
     errors: Path,
     browser: Browser,
     console_errors: Callable[[Chrome], list[str]],
-    screenshot: Callable[[Chrome, str], Path],
 ) -> None:
     url = serve_space(name)
     page = Page(browser(1200, 1300), url)
@@ -168,7 +167,6 @@ def test_a_page(
         page.press()
         page.until(lambda scores=scores: page.table("scores") == scores, "scores")
         page.until(lambda messages=messages: page.messages() == messages, "messages")
-    screenshot(page.driver, "scores")
 
     # A reference that is no letter and no number.
     column = list(space.columns(example)).index("first_references" if name == "paired_comparison" else "references")
@@ -179,7 +177,6 @@ def test_a_page(
     page.press()
     page.until(lambda: page.messages() == messages, "the error")
     page.until(lambda: page.table("scores") == scores, "scores")
-    screenshot(page.driver, "error")
 
     assert console_errors(page.driver) == []
     assert not [asked for asked in _requests(page.driver) if not asked.startswith((url, "data:", f"blob:{url}"))]
@@ -187,7 +184,6 @@ def test_a_page(
 
     page = Page(browser(400, 800, dark=True), url)
     assert page.driver.execute_script("return document.documentElement.scrollWidth") <= 400
-    screenshot(page.driver, "narrow")
     assert console_errors(page.driver) == []
 
 

@@ -42,9 +42,12 @@ def read(kind: type[RepoCard], path: Path) -> RepoCard:
     card = kind.load(path)
     facts = yaml.safe_load(text.split("---\n", 2)[1])
     assert text.startswith("---\n") and facts and card.data.to_dict() == facts
-    assert yaml.safe_load(card.data.to_yaml()) == facts
-    assert set(card.data.get("tags", [])) == set(dict.fromkeys(facts.get("tags", [])))
     return card
+
+
+def in_order(card: RepoCard, sections: tuple[str, ...]) -> None:
+    positions = [card.text.find(section) for section in sections]
+    assert -1 not in positions and positions == sorted(positions)
 
 
 def test_every_card_is_looked_at() -> None:
@@ -59,16 +62,15 @@ def test_every_card_is_looked_at() -> None:
 
 @pytest.mark.parametrize("path", DATASET_CARDS, ids=name)
 def test_a_data_set(path: Path) -> None:
-    card = read(DatasetCard, path)
+    card, subset = read(DatasetCard, path), DATASETS[path.stem]
     facts = card.data
     assert facts.license in LICENCES and facts.pretty_name
     assert set(facts.size_categories) <= SIZES and set(facts.task_categories or []) <= TASKS
     assert all(re.fullmatch("[a-z]{2}", language) for language in facts.language or [])
-    positions = [card.text.find(section) for section in DATASET_SECTIONS]
-    assert -1 not in positions and positions == sorted(positions)
+    in_order(card, DATASET_SECTIONS)
+    assert not subset.on_hub or f"https://huggingface.co/datasets/{subset.on_hub})" in card.text
     assert f'load_dataset("{path.stem}"' in card.text and card.text.count("```bibtex") >= 1
     splits = card.text.partition("### Splits")[2].partition("### ")[0]
-    subset = DATASETS[path.stem]
     assert all(f"`{split}`" in splits for split in subset.private or ("test",))
     assert len(subset.configs) == 1 or all(f"`{config}`" in splits for config in subset.configs)
     assert re.search(r"\d", splits) and "- " in card.text.partition("Known traps:")[2].partition("## ")[0]
@@ -95,17 +97,10 @@ def test_a_space(path: Path) -> None:
 def test_a_metric(path: Path) -> None:
     card = read(SpaceCard, path)
     assert card.data["tags"] == ["evaluate", "metric"] and card.data["description"]
-    positions = [card.text.find(section) for section in METRIC_SECTIONS]
-    assert -1 not in positions and positions == sorted(positions)
+    in_order(card, METRIC_SECTIONS)
     assert f'load("{path.parent.name}"' in card.text
 
 
 def test_the_model() -> None:
     facts = read(ModelCard, MODEL).data
     assert facts.license in LICENCES and facts.library_name == "transformers" and facts.pipeline_tag in TASKS
-
-
-@pytest.mark.parametrize("name", [name for name, entry in DATASETS.items() if entry.on_hub])
-def test_the_id_on_the_hub_is_that_of_the_card(name: str) -> None:
-    card = (HUB_CARDS / "datasets" / f"{name}.md").read_text(encoding="utf-8")
-    assert f"https://huggingface.co/datasets/{DATASETS[name].on_hub})" in card

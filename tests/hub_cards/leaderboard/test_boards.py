@@ -8,7 +8,7 @@ import pytest
 
 from eyechart.datasets_scripts import load_dataset
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
-from eyechart.evaluators.published import FOLDER, published_tables
+from eyechart.evaluators.published import published_tables
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.tasks import TASKS, get_task
 from eyechart.hub_cards.leaderboard.boards import BOARDS, find_board, own_boards
@@ -165,23 +165,15 @@ def test_tables_with_private_answers_stand_apart():
 @pytest.mark.parametrize(
     ("board", "name", "model", "label", "value"),
     [
-        ("q_bench/perception", "Table 7", "InternLM-XComposer-VL (InternLM)", "Overall", 65.35),
-        ("q_bench/perception", "Table 8", "mPLUG-Owl (LLaMA-7B)", "mean", 61.25),
         ("q_bench/perception", "Table 2", "Senior-level Human", "Overall", 81.74),
-        ("q_bench/perception", "Table 5", "Kosmos-2 (close-set)", "Overall", 47.26),
         ("q_bench/description", "Table 3", "LLaVA-v1.5 (Vicuna-v1.5-7B)", "Completeness score", 0.90),
-        ("q_bench/assessment", "Table 4", "Otter-v1 (MPT-7B)", "LIVE-itw SRCC", -0.008),
         ("q_bench/assessment", "Table 9", "mPLUG-Owl (LLaMA-7B), argmax", "LIVE-FB PLCC", 0.123),
         ("q_bench/assessment", "Table 10", "InstructBLIP (Flan-T5-XL), good/poor", "AGIQA-3K PLCC", 0.281),
         ("mmbench/en", "Table 8", "Qwen-VL-Chat", "Overall", 60.6),
-        ("mmbench/en", "Table 3", "OpenFlamingo", "RR", 3.3),
         ("ql_bench/single", "Table I", "LLaVA-Next (8B)", "What score_cc", 68.784),
         ("ql_bench/pair", "Table IV", "Gemini-1.5-Pro (Close-Source)", "How Answer Rate", 64.892),
-        ("aes_bench/perception", "Table 2", "Q-Instruct", "Overall", 72.61),
-        ("aes_bench/interpretation", "Table 5", "TinyGPT-V", "Overall", 0.701),
         ("two_afc/fine_mos", "Table IV", "Single subject", "Average", 0.495),
         ("two_afc/coarse", "Table II", "GPT-4V", "SPAQ \N{GREEK SMALL LETTER RHO}", 0.876),
-        ("two_afc/fine_types", "Table III", "GPT-4V", "Level-4 \N{GREEK SMALL LETTER ALPHA}", 0.531),
     ],
 )
 def test_values_are_as_printed(board, name, model, label, value):
@@ -189,7 +181,6 @@ def test_values_are_as_printed(board, name, model, label, value):
 
 
 def test_columns_that_others_add_up_to_agree_with_them():
-    """What the papers' own columns say of each other, as a check of the typing."""
     for one in published_table("q_bench/description", "Table 3").rows:
         *parts, total = one.values
         for p0, p1, p2, score in (parts[i : i + 4] for i in (0, 4, 8)):
@@ -263,12 +254,6 @@ def test_rows_come_in_the_boards_columns_and_units():
         assert rows["NIQE"] == values
 
 
-def test_the_files_are_plain_json_with_one_row_a_line():
-    for file in FOLDER.iterdir():
-        text = file.read_text(encoding="utf-8")
-        assert len(json.loads(text)["rows"]) == text.count('{"model": ') - text.count('"printed"'), file.name
-
-
 NOW = datetime.datetime(2026, 6, 1, tzinfo=datetime.UTC)
 LEFT_OUT = {"id": "7", "reason": "no image"}
 
@@ -283,34 +268,22 @@ def reasons_for(board, result):
     ("board", "keys", "value", "reason"),
     [
         ("q_bench/perception", "scores", None, "no score: the answers of this split are private"),
-        ("q_bench/perception", "settings.limit", 100, "run used --limit 100; repeat the run without --limit"),
         ("q_bench/perception", "settings.sample", {"n": 300, "of": 1495}, "repeat the run without --sample"),
         ("q_bench/perception", "settings.as_published", {"prompt": "x"}, "repeat the run without --as-published"),
-        ("q_bench/perception", "settings.prompt_id", "q_bench_a1/2/answer-mark", "default settings"),
         ("q_bench/perception", "settings.prompt_id", None, "settings.prompt_id is None; this board requires 'q_bench_"),
         ("q_bench/perception", "settings.max_new_tokens", 64, "this board requires 32 or 4096"),
-        ("q_bench/perception", "settings.shuffle_seed", 3, "settings.shuffle_seed is 3"),
-        ("two_afc/coarse", "settings.data.options.rounds", 3, "settings.data.options.rounds is 3"),
         ("two_afc/coarse", "settings.data.options.seed", False, "options.seed is False; this board requires 0:"),
         ("q_bench/perception", "settings.model.sampling", {"temperature": 0.7}, "repeat the run without --temperature"),
-        ("q_bench/perception", "settings.repeats", 3, "repeat the run without --repeats"),
         ("q_bench/perception", "settings.data.options", {"rounds": 3}, "settings.data.options is {'rounds': 3}; the"),
         ("q_bench/perception", "scores.accuracy", None, "scores.accuracy, the ranking score, is missing or undefined"),
-        ("q_bench/perception", "scores.n", 1494, "this board requires all 1,495 items"),
         ("q_bench/assessment/spaq", "settings.word_pair", "high/low", "settings.word_pair is 'high/low'"),
         ("q_bench/assessment/spaq", "settings.temperature", 1.0, "settings.temperature is 1.0"),
         ("q_bench/assessment", "settings.databases", ["spaq"], "settings.databases is ['spaq']"),
         ("q_bench/description", "settings.judge.name", "lexical", "the judge is 'lexical'"),
         ("mmbench/en", "settings.data.config", "cn", "settings.data.config is 'cn'; this board requires 'en'"),
         ("mmbench/en_v11", "scores.n_questions", 0, "at least 1 item"),
-        ("mmbench/cc", "scores.n_questions", 509, "this board requires all 510 items"),
-        ("two_afc/coarse", "scores.n_pairs", 6348, "this board requires all 5,148 items"),
         ("mmbench/en_v11", "left_out", [LEFT_OUT, LEFT_OUT | {"id": "8"}], "2 items were left out; first: '7'"),
-        ("mmbench/cc", "model", "x" * 161, "model has a name of 161 characters; at most 160"),
-        ("mmbench/cc", "model", "padded ", "expected a name without leading or trailing spaces"),
-        ("mmbench/cc", "model", "g\u0440t", "contains U+0440, cyrillic small letter er, which"),
         ("ql_bench/single", "settings.data.options.refusal_position", "first", "this board requires 'last'"),
-        ("two_afc/coarse", "settings.data.options.rounds", 1, "options.rounds is 1; this board requires 12:"),
         ("two_afc/coarse", "settings.orders", ["main"], "settings.orders is ['main']"),
     ],
 )
@@ -330,13 +303,7 @@ def test_all_reasons_are_given_at_once():
     assert len(reasons_for(board, result)) == 3
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("<script>alert(1)</script>", 'a" onload="x', '<a onload="x">', "模型/视觉", "نموذج", "O'Neil & Söhne"),
-        *("e\u0301", "Qwen-\u4e2d\u6587\u7248", "\u0e44\u0e17\u0e49\u0e49", "x" * 160),
-    ],
-)
+@pytest.mark.parametrize("name", ["<script>alert(1)</script>", "模型", "نموذج", "O'Neil & Söhne", "e\u0301", "x" * 160])
 def test_names_that_are_only_text_are_taken(name):
     board = board_named("q_bench/perception")
     assert reasons_for(board, result_on(board, name)) == []
@@ -352,7 +319,6 @@ def test_where_the_number_of_items_is_not_known_the_board_takes_downloads_alone(
     board = board_named("mmbench/en_v11")
     result = result_on(board, "some/model")
     result["scores"]["n_questions"] = 1
-    for source in ("/data", "s3://data"):
-        result["settings"]["data"]["source"] = source
-        reasons = reasons_for(board, result)
-        assert any(f"settings.data.source is {source!r}; this board requires" in reason for reason in reasons)
+    result["settings"]["data"]["source"] = "s3://data"
+    reasons = reasons_for(board, result)
+    assert any("settings.data.source is 's3://data'; this board requires" in reason for reason in reasons)
