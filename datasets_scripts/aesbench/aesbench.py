@@ -78,15 +78,6 @@ _HOW_TO_GET = numbered_steps(
         PASS_FOLDER,
     ),
 )
-_CITATION = """\
-@article{huang2024aesbench,
-  title   = {{AesBench}: An Expert Benchmark for Multimodal Large Language Models on Image Aesthetics Perception},
-  author  = {Huang, Yipo and Yuan, Quan and Sheng, Xiangfei and Yang, Zhichao and Wu, Haoning and
-             Chen, Pengfei and Yang, Yuzhe and Li, Leida and Lin, Weisi},
-  journal = {arXiv preprint arXiv:2401.08276},
-  year    = {2024}
-}
-"""
 
 
 class AesBench(BenchmarkBuilder):
@@ -109,7 +100,7 @@ class AesBench(BenchmarkBuilder):
             else features,
             homepage=_HOME,
             license="cc-by-nc-4.0",
-            citation=_CITATION,
+            citation=self.citation,
         )
 
     def by_hand(self) -> str:

@@ -8,6 +8,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from typing import Any, ClassVar
 
 import datasets
@@ -80,6 +81,12 @@ class BenchmarkBuilder(PreparedBuilder):
     """All splits that the dataset can have."""
     RELATIVE_NAMES: ClassVar[bool] = True
     """Whether images are named relative to their folder, and not by any path below it."""
+
+    @property
+    def citation(self) -> str:
+        """The BibTeX entries on the dataset's card."""
+        card = resources.files("eyechart.hub_cards").joinpath("datasets", f"{self.name}.md").read_text(encoding="utf-8")
+        return "".join(re.findall(r"```bibtex\n(.*?)```", card, re.DOTALL))
 
     def by_hand(self) -> str:
         """How to get by hand what cannot be downloaded automatically, as steps; "" if nothing."""

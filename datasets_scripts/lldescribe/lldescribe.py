@@ -21,7 +21,6 @@ import datasets
 
 from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilder
 from eyechart.datasets_scripts.common.choice.columns import description_features
-from eyechart.datasets_scripts.common.choice.q_bench import Q_BENCH_CITATION
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
 from eyechart.datasets_scripts.common.files.archives import image_folders
 from eyechart.datasets_scripts.common.files.data_files import chosen_data_files
@@ -63,7 +62,7 @@ class LLDescribe(BenchmarkBuilder):
             features=description_features(),
             homepage=_HUB,
             license="cc-by-nc-sa-4.0",
-            citation=Q_BENCH_CITATION,
+            citation=self.citation,
         )
 
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:

@@ -29,15 +29,6 @@ REFUSAL = "I don't know"
 """Text of the refusal option (Sec. II of the paper)."""
 POSITIONS = ("last", "first", "random", 0, 1, 2)
 """Values of `refusal_position`. One question of Q-Bench2 has a single option: there, 2 means the last position."""
-_CITATION = """\
-@article{sun2024explore,
-  title   = {Explore the Hallucination on Low-level Perception for {MLLMs}},
-  author  = {Sun, Yinan and Zhang, Zicheng and Wu, Haoning and Liu, Xiaohong and Lin, Weisi and
-             Zhai, Guangtao and Min, Xiongkuo},
-  journal = {arXiv preprint arXiv:2409.09748},
-  year    = {2024}
-}
-"""
 
 
 @dataclass
@@ -68,7 +59,7 @@ class LLSAVisionQA(QuestionBuilder):
             features=multiple_choice_features(["question_type", "concern", "refusal"]),
             homepage=self._questions.hub,
             license={"single": "cc-by-nc-sa-4.0", "pair": "mit"}[self.config.name],
-            citation=_CITATION,
+            citation=self.citation,
         )
 
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 import datasets
 
 from eyechart.datasets_scripts.common.choice.columns import multiple_choice_features
-from eyechart.datasets_scripts.common.choice.q_bench import Q_BENCH_CITATION, QuestionBuilder, QuestionSet
+from eyechart.datasets_scripts.common.choice.q_bench import QuestionBuilder, QuestionSet
 
 CONCERNS = ("distortion", "other", "in-context distortion", "in-context other")
 """Meaning of `concern`, in code order (checked on the release: 514, 432, 304 and 245 questions in dev)."""
@@ -40,5 +40,5 @@ class LLVisionQA(QuestionBuilder):
             features=multiple_choice_features(["question_type", "concern"]),
             homepage=QUESTIONS.hub,
             license="cc-by-nc-sa-4.0",
-            citation=Q_BENCH_CITATION,
+            citation=self.citation,
         )

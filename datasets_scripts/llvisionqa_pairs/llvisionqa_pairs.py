@@ -46,14 +46,6 @@ QUESTIONS = QuestionSet(
     image_names=pair_names,
     concerns=CONCERNS,
 )
-CITATION = """\
-@article{zhang2024benchmark,
-  title   = {A Benchmark for Multi-modal Foundation Models on Low-level Vision: from Single Images to Pairs},
-  author  = {Zhang, Zicheng and Wu, Haoning and Zhang, Erli and Zhai, Guangtao and Lin, Weisi},
-  journal = {arXiv preprint arXiv:2402.07116},
-  year    = {2024}
-}
-"""
 
 
 class LLVisionQAPairs(QuestionBuilder):
@@ -67,5 +59,5 @@ class LLVisionQAPairs(QuestionBuilder):
             features=multiple_choice_features(["question_type", "concern"]),
             homepage=QUESTIONS.hub,
             license="mit",
-            citation=CITATION,
+            citation=self.citation,
         )

@@ -74,16 +74,6 @@ CHECKSUMS: Mapping[str, str] = {
 """MD5 checksums of the current files, as VLMEvalKit publishes them."""
 _SERVER = "https://opencompass.openxlab.space/utils"
 _HOMEPAGE = "https://github.com/open-compass/MMBench"
-_CITATION = """\
-@inproceedings{liu2024mmbench,
-  title     = {{MMBench}: Is Your Multi-modal Model an All-around Player?},
-  author    = {Liu, Yuan and Duan, Haodong and Zhang, Yuanhan and Li, Bo and Zhang, Songyang and
-               Zhao, Wangbo and Yuan, Yike and Wang, Jiaqi and He, Conghui and Liu, Ziwei and
-               Chen, Kai and Lin, Dahua},
-  booktitle = {European Conference on Computer Vision},
-  year      = {2024}
-}
-"""
 
 
 class MMBench(BenchmarkBuilder):
@@ -103,7 +93,7 @@ class MMBench(BenchmarkBuilder):
             features=datasets.Features({**questions, "passes": passes}),
             homepage=_HOMEPAGE,
             license="apache-2.0",
-            citation=_CITATION,
+            citation=self.citation,
         )
 
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:

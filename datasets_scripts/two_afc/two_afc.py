@@ -92,15 +92,6 @@ _HOW_TO_GET_MM21 = numbered_steps(
     "Put them into MM21/ in data_dir, or set the option mm21_dir to their folder",
     otherwise="To use the bitrate as quality, as the published numbers do, set the option mm21_scores='released'",
 )
-_CITATION = """\
-@article{zhu20242afc,
-  title   = {{2AFC} Prompting of Large Multimodal Models for Image Quality Assessment},
-  author  = {Zhu, Hanwei and Sui, Xiangjie and Chen, Baoliang and Liu, Xuelin and Chen, Peilin and
-             Fang, Yuming and Wang, Shiqi},
-  journal = {IEEE Transactions on Circuits and Systems for Video Technology},
-  year    = {2024}
-}
-"""
 
 
 @dataclass
@@ -173,7 +164,7 @@ class TwoAfc(BenchmarkBuilder):
             features=pair_features(),
             homepage=_REPOSITORY,
             license="not stated",
-            citation=_CITATION,
+            citation=self.citation,
         )
 
     def by_hand(self) -> str:

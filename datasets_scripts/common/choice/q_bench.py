@@ -45,17 +45,6 @@ PARQUET_COLUMNS = ("id", "question", "question_type", "question_concern", "optio
 # Columns of a table that may contain the codes, or their meanings.
 _CODES = (("question_type", "type"), ("question_concern", "concern"))
 
-Q_BENCH_CITATION = """\
-@inproceedings{wu2024qbench,
-  title     = {Q-Bench: A Benchmark for General-Purpose Foundation Models on Low-level Vision},
-  author    = {Wu, Haoning and Zhang, Zicheng and Zhang, Erli and Chen, Chaofeng and Liao, Liang and
-               Wang, Annan and Li, Chunyi and Sun, Wenxiu and Yan, Qiong and Zhai, Guangtao and
-               Lin, Weisi},
-  booktitle = {International Conference on Learning Representations},
-  year      = {2024}
-}
-"""
-
 
 @dataclass(frozen=True)
 class QuestionSet:

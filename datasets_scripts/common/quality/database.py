@@ -46,7 +46,7 @@ class QualityBuilder(BenchmarkBuilder):
             features=quality_features(),
             homepage=self.database.homepage,
             license=self.database.license,
-            citation=self.database.citation,
+            citation=self.citation,
         )
 
     @property

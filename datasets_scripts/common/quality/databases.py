@@ -12,8 +12,6 @@ class Database:
 
     homepage: str
     license: str
-    citation: str
-    """In short; the cards in `hub_cards/datasets/` have all authors."""
     to_download: str
     """What to download from the homepage, to get it by hand."""
     formats: tuple[ScoreFormat, ...] = ()
@@ -71,8 +69,6 @@ DATABASES: Mapping[str, Database] = {
     "agiqa3k": Database(
         "https://github.com/lcysyzxdxc/AGIQA-3k-Database",
         "mit",
-        "@article{li2023agiqa, title={{AGIQA-3K}: An Open Database for {AI}-Generated Image Quality Assessment}, "
-        "author={Li, Chunyi and others}, journal={IEEE TCSVT}, year={2023}}",
         "data.csv, and the images through the links",
         formats=(ScoreFormat("name", "mos_quality", "std_quality"),),
         score_files=("data.csv", "agi.json", "mos.csv"),
@@ -81,8 +77,6 @@ DATABASES: Mapping[str, Database] = {
     "cgiqa6k": Database(
         "https://github.com/zzc-1998/CGIQA6K",
         "not stated",
-        "@article{zhang2024subjective, title={Subjective and Objective Quality Assessment for in-the-Wild Computer "
-        "Graphics Images}, author={Zhang, Zicheng and others}, journal={ACM TOMM}, year={2024}}",
         "CGIQA-6K through the OneDrive link",
         formats=(ScoreFormat("Image", "MOS"),),
         score_files=("mos.csv", "cgi.json"),
@@ -92,8 +86,6 @@ DATABASES: Mapping[str, Database] = {
     "csiq": Database(
         "https://s2.smu.edu/~eclarson/csiq.html",
         "not stated",
-        "@article{larson2010most, title={Most Apparent Distortion: Full-Reference Image Quality Assessment and the "
-        "Role of Strategy}, author={Larson, Eric C. and Chandler, Damon M.}, journal={JEI}, year={2010}}",
         "csiq.DMOS.xlsx and dst_imgs.zip",
         formats=(
             ScoreFormat("image", "dmos", "dmos_std", sheet="all_by_image", header_row=4),
@@ -119,8 +111,6 @@ DATABASES: Mapping[str, Database] = {
     "kadid10k": Database(
         "https://database.mmsp-kn.de/kadid-10k-database.html",
         "free for research",
-        "@inproceedings{lin2019kadid, title={{KADID-10k}: A Large-scale Artificially Distorted {IQA} Database}, "
-        "author={Lin, Hanhe and Hosu, Vlad and Saupe, Dietmar}, booktitle={QoMEX}, year={2019}}",
         "kadid10k.zip",
         formats=(ScoreFormat("dist_img", "dmos", "var"),),
         score_files=("dmos.csv", "kadid10k/dmos.csv", "kadid.json", "mos.csv"),
@@ -132,8 +122,6 @@ DATABASES: Mapping[str, Database] = {
     "kadis700k": Database(
         "https://database.mmsp-kn.de/kadid-10k-database.html",
         "free for research",
-        "@article{lin2020deepfl, title={{DeepFL-IQA}: Weak Supervision for Deep {IQA} Feature Learning}, "
-        "author={Lin, Hanhe and Hosu, Vlad and Saupe, Dietmar}, journal={arXiv:2001.08113}, year={2020}}",
         _SCORED.format("kadis700k"),
         names=_KADID_NAMES,
         types=_KADID_TYPES,
@@ -141,9 +129,6 @@ DATABASES: Mapping[str, Database] = {
     "koniq10k": Database(
         "https://database.mmsp-kn.de/koniq-10k-database.html",
         "mit (scores); the photographs keep the licences of their authors",
-        "@article{hosu2020koniq, title={{KonIQ-10k}: An Ecologically Valid Database for Deep Learning of Blind Image "
-        "Quality Assessment}, author={Hosu, Vlad and Lin, Hanhe and Sziranyi, Tamas and Saupe, Dietmar}, "
-        "journal={IEEE TIP}, year={2020}}",
         "koniq10k_distributions_sets.csv from https://github.com/subpic/koniq, and koniq10k_1024x768.zip",
         formats=(
             ScoreFormat("image_name", "MOS_zscore", "SD", _KONIQ_RATINGS),
@@ -167,8 +152,6 @@ DATABASES: Mapping[str, Database] = {
     "live_fb": Database(
         "https://github.com/niu-haoran/FLIVE_Database",
         "cc-by-nc-sa-4.0 (scores); the photographs keep the terms of their datasets",
-        "@inproceedings{ying2020patches, title={From Patches to Pictures ({PaQ-2-PiQ}): Mapping the Perceptual Space "
-        "of Picture Quality}, author={Ying, Zhenqiang and others}, booktitle={CVPR}, year={2020}}",
         "the repository with database_prep.ipynb, a notebook to be run that collects the images,",
         formats=(ScoreFormat("name", "mos"),),
         score_files=("database/labels_image.csv", "labels_image.csv", "flive.json", "mos.csv"),
@@ -183,8 +166,6 @@ DATABASES: Mapping[str, Database] = {
     "live_itw": Database(
         "https://live.ece.utexas.edu/research/ChallengeDB/index.html",
         "free use with the copyright notice of The University of Texas at Austin",
-        "@article{ghadiyaram2016massive, title={Massive Online Crowdsourced Study of Subjective and Objective Picture "
-        "Quality}, author={Ghadiyaram, Deepti and Bovik, Alan C.}, journal={IEEE TIP}, year={2016}}",
         "ChallengeDB_release on request",
         score_files=("Data/AllImages_release.mat", "AllImages_release.mat", "livec.json", "mos.csv"),
         folders=("Images", "Images/trainingImages", "", "images", "LIVEC/Images", "LIVEC/Images/trainingImages"),
@@ -197,8 +178,6 @@ DATABASES: Mapping[str, Database] = {
     "mm21": Database(
         "https://github.com/sherlockyy/LICQA",
         "not stated",
-        "@inproceedings{li2021quality, title={Quality Assessment of End-to-End Learned Image Compression: The "
-        "Benchmark and Objective Measure}, author={Li, Yang and others}, booktitle={ACM Multimedia}, year={2021}}",
         "train_files/, and the images through the links",
         formats=(ScoreFormat(all_columns=("reference", "image", "bitrate", "mos")),),
         score_files=(
@@ -209,8 +188,6 @@ DATABASES: Mapping[str, Database] = {
     "spaq": Database(
         "https://github.com/h4nwei/SPAQ",
         "not stated",
-        "@inproceedings{fang2020perceptual, title={Perceptual Quality Assessment of Smartphone Photography}, "
-        "author={Fang, Yuming and others}, booktitle={CVPR}, year={2020}}",
         "SPAQ through the links to Baidu Yun or Google Drive",
         formats=(ScoreFormat("Image name", "MOS", sheet=""),),
         score_files=(f"Annotations/{_SPAQ}", _SPAQ, "spaq.json", "mos.csv"),
@@ -224,8 +201,6 @@ DATABASES: Mapping[str, Database] = {
     "sqad": Database(
         "https://github.com/aiff22/SQAD",
         "not stated",
-        "@inproceedings{fang2023sqad, title={{SQAD}: Automatic Smartphone Camera Quality Assessment and Benchmarking}, "
-        "author={Fang, Zilin and others}, booktitle={ICCV}, year={2023}}",
         _SCORED.format("SQAD"),
         folders=("", "SQAD", "sqad", "images"),
         archives=("sqad.zip",),
