@@ -167,23 +167,12 @@ def prepared_dataset(
 def by_hand(
     name: str, config: str | None = None, *, options: Mapping[str, Any] | None = None, images: str = "load"
 ) -> str:
-    """How to get what `load_dataset` cannot download, in numbered steps; "" if it needs no `data_dir`.
-
-    Examples:
-        >>> by_hand("llvisionqa"), "zzc-1998/CGIQA6K" in by_hand("cgiqa6k")
-        ('', True)
-    """
+    """How to get what `load_dataset` cannot download, in numbered steps; "" if it needs no `data_dir`."""
     return load_builder(name, config, options=options, images=images).by_hand()
 
 
 def options_in_force(name: str, config: str | None = None, options: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """All of a dataset's own settings by name, with the values that `load_dataset` uses for these arguments.
-
-    Examples:
-        >>> found = options_in_force("two_afc", options={"pairing": "released"})
-        >>> found["pairing"], found["rounds"], found["seed"]
-        ('released', 12, 0)
-    """
+    """All of a dataset's own settings by name, with the values that `load_dataset` uses for these arguments."""
     found = load_builder(name, config, options=options).config
     return {option: getattr(found, option) for option in _own_options(find_dataset(name))}
 

@@ -34,13 +34,7 @@ class UsageError(EyechartError, ValueError):
 
 
 class DataError(EyechartError):
-    """An input file is missing or invalid.
-
-    Attributes:
-        path: The file or folder, or None.
-        row: Line number, row number or row id inside the file, or None.
-        reason: The message without the file's name and the row.
-    """
+    """A file or folder, or a row of it (its number or id), is missing or invalid; `reason` does not name them."""
 
     def __init__(
         self, reason: str, *, path: str | os.PathLike[str] | None = None, row: int | str | None = None
@@ -113,12 +107,7 @@ def check_ranges(options: object, **ranges: float | tuple[float, float]) -> None
 
 
 def missing_column(name: str, found: Iterable[str], why: str = "") -> str:
-    """The message for a missing column.
-
-    Examples:
-        >>> missing_column("answer", ["id", "Answer"], " (needed by mmbench/en)")
-        "missing column 'answer' (needed by mmbench/en); did you mean 'Answer'? found: id, Answer"
-    """
+    """The message for a missing column, with the columns that were found; `why` follows its name."""
     names = list(found)
     return f"missing column {name!r}{why}; {_hint(name, names)}found: {', '.join(names) or 'none'}"
 

@@ -33,18 +33,15 @@ def folder_fingerprint(folder: str) -> str:
         else:
             seen.add(real)
             paths += [os.path.join(root, file) for file in files]
-    return _digest(_describe_file(path, os.path.relpath(path, folder)) for path in sorted(paths))
+    return files_fingerprint(sorted(paths), folder)
 
 
-def files_fingerprint(paths: Iterable[str]) -> str:
-    """Return a hash over single files; of files that are not local, only over the name."""
-    return _digest(_describe_file(path, path) for path in paths)
-
-
-def _digest(parts: Iterable[str]) -> str:
+def files_fingerprint(paths: Iterable[str], folder: str = "") -> str:
+    """Return a hash over files, whose names are relative to `folder`; of files that are not local, only over names."""
     digest = hashlib.sha256()
-    for part in parts:
-        digest.update(part.encode(errors="surrogateescape") + b"\0")
+    for path in paths:
+        description = _describe_file(path, os.path.relpath(path, folder) if folder else path)
+        digest.update(description.encode(errors="surrogateescape") + b"\0")
     return digest.hexdigest()
 
 

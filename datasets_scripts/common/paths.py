@@ -66,18 +66,15 @@ def is_inside(name: str) -> bool:
 
 
 def is_image(name: str) -> bool:
-    """Whether a file's name is that of an image."""
+    """Whether a file has a name of an image."""
     return name.lower().endswith(IMAGE_SUFFIXES)
 
 
 def find_image(folders: Sequence[str], name: str) -> str | None:
-    """Return the path, links resolved, of image `name`, relative or absolute, in the first of `folders` that has it.
+    """Return the path, links resolved, of image `name` in the first of `folders` that has it, else None.
 
-    None if none of them has it. Annotations are read in Unicode NFC; files whose names are stored decomposed (NFD)
-    are found too.
-
-    Raises:
-        ValueError: Not found, and outside of one of the folders: data must not choose which other files are read.
+    Files whose names are stored decomposed (NFD) are found too. A `ValueError` if a name that is not found is outside
+    of one of the folders: data must not choose which other files are read.
     """
     names = dict.fromkeys((name, unicodedata.normalize("NFD", name)))
     paths = {os.path.join(folder, spelling): folder for folder in folders for spelling in names}

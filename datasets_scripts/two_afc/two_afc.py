@@ -64,10 +64,6 @@ LABEL_FILES = MappingProxyType(
 """The released label file of each configuration."""
 DATABASES = ("kadid10k", "koniq10k", BITRATES, "CSIQ", "LIVEC", "spaq", *MIXED)
 """Image folders in the label files."""
-PAIRINGS = ("random", "released")
-"""Values of the setting `pairing`."""
-MM21_SCORES = ("auto", "mos", "released")
-"""Values of the setting `mm21_scores`."""
 _LISTS = ("train.csv", "exp1/train.csv", "train_files/exp1/train.csv")
 """Where the first of LICQA's lists may be."""
 _SCORE_SUFFIXES = (".csv", ".json", ".mat", ".txt", ".xlsx")
@@ -101,14 +97,13 @@ class TwoAfcConfig(BenchmarkConfig):
     rounds: int = ROUNDS
     """Number of rounds; in each, every image of a pool is paired with one other."""
     pairing: str = "random"
-    """One of `PAIRINGS`: "random" draws from `seed`, "released" makes the rounds of the authors' released code."""
+    """"random" draws from `seed`, "released" makes the rounds of the authors' released code."""
     seed: int = 0
     """Seed of "random" pairing and of sampling from `source`."""
     databases: tuple[str, ...] = ()
     """Pools of the label file to load: in `coarse`, databases by the names of their folders, and "mixed"."""
     mm21_scores: str = "auto"
-    """One of `MM21_SCORES`: "mos" from LICQA's lists; "released" is the bitrate; "auto" is "mos" if the lists are
-    found, else "released"."""
+    """"mos" from LICQA's lists; "released" is the bitrate; "auto" is "mos" if the lists are found, else "released"."""
     mm21_dir: str | None = None
     """Folder of LICQA's lists, as dataset `mm21` reads it; by default `MM21` in `data_dir`, or `data_dir` itself."""
     source: str | None = None
@@ -128,7 +123,7 @@ class TwoAfcConfig(BenchmarkConfig):
 
     def check(self) -> None:
         """Raise `UsageError` if a value is not allowed, or has no effect in combination with the others."""
-        for name, allowed in (("pairing", PAIRINGS), ("mm21_scores", MM21_SCORES)):
+        for name, allowed in (("pairing", ("random", "released")), ("mm21_scores", ("auto", "mos", "released"))):
             if getattr(self, name) not in allowed:
                 raise unknown_name("value", getattr(self, name), allowed, f"of {name}")
         for name, least in (("rounds", 1), ("seed", 0), ("sample", 1)):
@@ -185,24 +180,17 @@ class TwoAfc(BenchmarkBuilder):
         if chosen is not None:
             files = tuple(file for part in chosen.values() for file in part)
             return [Annotation("test", files, (self._release or os.path.dirname(files[0]),))]
-        if self._release is None:
-            return [self._downloaded(dl_manager)]
-        name = LABEL_FILES[self.config.name]
-        if (file := first_file(self._release, (name,))) is None:
-            raise MissingFileError(f"missing label file {name}\n{_HOW_TO_GET}", path=self._release)
-        return [Annotation("test", (file,), (self._release,))]
-
-    def _downloaded(self, dl_manager: datasets.DownloadManager) -> Annotation:
-        name = LABEL_FILES[self.config.name]
-        if self.config.images == "skip":
-            return Annotation("test", (self._fetch(dl_manager, _LABELS + name, _HOW_TO_GET),), ())
-        if self.by_hand():
-            raise MissingFileError(f"dataset {self.name!r} needs data_dir: it cannot be downloaded\n{_HOW_TO_GET}")
-        if dl_manager.is_streaming:
-            raise UsageError(f"streaming needs data_dir: the images are in an archive\n{_HOW_TO_GET}")
-        archive = self._fetch(dl_manager, _ARCHIVE, _HOW_TO_GET)
-        folder = os.path.join(self._unpack(archive), f"2AFC-LMMs-{_COMMIT}", "data")
-        return Annotation("test", (os.path.join(folder, name),), (folder,))
+        folder, name = self._release, LABEL_FILES[self.config.name]
+        if folder is None:
+            if self.config.images == "skip":
+                return [Annotation("test", (self._fetch(dl_manager, _LABELS + name, _HOW_TO_GET),), ())]
+            if self.by_hand():
+                raise MissingFileError(f"dataset {self.name!r} needs data_dir: it cannot be downloaded\n{_HOW_TO_GET}")
+            archive = self._fetch(dl_manager, _ARCHIVE, _HOW_TO_GET)
+            folder = os.path.join(self._unpack(archive), f"2AFC-LMMs-{_COMMIT}", "data")
+        if (file := first_file(folder, (name,))) is None:
+            raise MissingFileError(f"missing label file {name}\n{_HOW_TO_GET}", path=folder)
+        return [Annotation("test", (file,), (folder,))]
 
     def _read(self, path: str) -> list[Row]:
         return read_label_file(path, self.config.databases)

@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 from typing_extensions import override
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.datasets_scripts.common.pairs.columns import BITRATES, MIXED, MIXED_POOL, has_bitrates
+from eyechart.datasets_scripts.common.pairs.columns import BITRATES, MIXED, MIXED_POOL
 from eyechart.evaluators.protocols.protocol import CONFIG, Fixed, Protocol, check_number, check_texts
 from eyechart.evaluators.requests.types import Request, Response, Row
 from eyechart.evaluators.results.items import MAIN, Item, PackedItems, by_row, columns_of, with_columns
@@ -105,8 +105,10 @@ class PairedComparison(Protocol):
     @override
     def settings(self, rows: Iterable[Row] = ()) -> dict[str, Any]:
         settings = {**super().settings(rows), "orders": list(_ORDERS)}
-        if are_bitrates := [has_bitrates(row) for row in rows if row.get("database") == BITRATES]:
-            settings["mm21_quality"] = "bitrate" if all(are_bitrates) else "opinion score"
+        if mm21 := [row for row in rows if row.get("database") == BITRATES]:
+            released = [("first_quality", "first_released_score"), ("second_quality", "second_released_score")]
+            is_bitrate = all(row.get(quality) == row.get(score) for row in mm21 for quality, score in released)
+            settings["mm21_quality"] = "bitrate" if is_bitrate else "opinion score"
         return settings
 
     @override

@@ -43,9 +43,20 @@ def chosen_data_files(config: "BenchmarkConfig", suffixes: tuple[str, ...]) -> d
 def files_by_split(chosen: dict[str, list[str]], splits: Sequence[str]) -> dict[str, list[str]]:
     """Sort chosen files by split: their key in `data_files` ("validation" means "dev"), or else by their names."""
     files: dict[str, list[str]] = {}
-    for key, paths in chosen.items():
-        for path in paths:
-            files.setdefault(_split_of(key, path, splits), []).append(path)
+    for key, path in ((key, path) for key, paths in chosen.items() for path in paths):
+        # "train" is the key of files that were given without one.
+        names = [key]
+        if key == "validation" and "dev" in splits:
+            names = ["dev"]
+        elif key == "train":
+            name = os.path.basename(path).lower()
+            names = [split for split in splits if split in name or (split == "dev" and _VALIDATION.search(name))]
+        elif key not in splits:
+            raise unknown_name("split", key, splits, "in data_files")
+        if len(names) != 1:
+            known = " or ".join(f"data_files={{{split!r}: ...}}" for split in splits)
+            raise UsageError(f"the name of {path} does not show which split it is; name the split: {known}")
+        files.setdefault(names[0], []).append(path)
     return files
 
 
@@ -70,22 +81,6 @@ def release_files(
         reason = f"no annotation file; expected one or more of: {wanted}\n{how_to_get}"
         raise MissingFileError(reason, path=data_dir)
     return files
-
-
-def _split_of(key: str, path: str, splits: Sequence[str]) -> str:
-    if key == "validation" and "dev" in splits:
-        return "dev"
-    # "train" is the key of files that were given without one.
-    if key != "train":
-        if key not in splits:
-            raise unknown_name("split", key, splits, "in data_files")
-        return key
-    name = os.path.basename(path).lower()
-    named = [split for split in splits if split in name or (split == "dev" and _VALIDATION.search(name))]
-    if len(named) != 1:
-        known = " or ".join(f"data_files={{{split!r}: ...}}" for split in splits)
-        raise UsageError(f"the name of {path} does not show which split it is; name the split: {known}")
-    return named[0]
 
 
 def _automatic_data_files(data_dir: str | None, files: dict[str, list[str]]) -> dict[str, list[str]]:

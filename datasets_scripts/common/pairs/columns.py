@@ -1,7 +1,6 @@
 """The columns of pairs, and the databases in 2AFC's label files on which the scores of pairs depend."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import datasets
@@ -19,24 +18,14 @@ def pair_features() -> "datasets.Features":
     # Imported here: protocols need the names above, and `eyechart tasks` must not wait for datasets.
     import datasets
 
-    text, number = datasets.Value("string"), datasets.Value("float64")
+    scores = ("first_quality", "second_quality", "first_released_score", "second_released_score")
     return datasets.Features(
         {
-            "id": text,
+            "id": datasets.Value("string"),
             "images": datasets.Sequence(datasets.Image()),
-            "first_id": text,
-            "second_id": text,
-            "first_quality": number,
-            "second_quality": number,
-            "first_released_score": number,
-            "second_released_score": number,
-            "database": text,
-            "pool": text,
+            **dict.fromkeys(("first_id", "second_id"), datasets.Value("string")),
+            **dict.fromkeys(scores, datasets.Value("float64")),
+            **dict.fromkeys(("database", "pool"), datasets.Value("string")),
             "round": datasets.Value("int32"),
         }
     )
-
-
-def has_bitrates(pair: Mapping[str, Any]) -> bool:
-    """Whether the qualities of a pair (a row) of `BITRATES` are the released values."""
-    return all(pair.get(f"{side}_quality") == pair.get(f"{side}_released_score") for side in ("first", "second"))

@@ -35,15 +35,9 @@ Pools = dict[str, Sequence[Image | None]]
 
 
 def read_label_file(path: str, databases: Sequence[str]) -> list[Row]:
-    """Read a label file into one row per image, with its `SEAT`; rows are numbered from 1 across all pools.
+    """Read the pools `databases` (all if empty) of a label file into one row per image, with its `SEAT`.
 
-    Args:
-        path: The label file.
-        databases: Pools to read, also `MIXED_POOL`; all if empty.
-
-    Raises:
-        DataError: The file is missing, or not a JSON object of lists of at least two images.
-        UsageError: One of `databases` is not in the file.
+    Rows are numbered from 1 across all pools.
     """
     pools = {clean_text(name): images for name, images in read_json_object(path).items()}
     found = [*pools, MIXED_POOL] if pools.keys() >= {*MIXED} else [*pools]
@@ -142,14 +136,10 @@ def draw_intervals(images: Sequence[Image], database: str, size: int | None, rng
 
 
 def draw_rounds(n_images: int, rounds: int, pairing: str, rng: np.random.Generator) -> list[list[tuple[int, int]]]:
-    """Draw the rounds of one pool, as pairs of positions.
+    """Draw the rounds of one pool, as pairs of positions; a pair may appear in several.
 
-    Args:
-        n_images: Size of the pool.
-        rounds: Number of rounds; a pair may appear in several.
-        pairing: "random", or "released" for the rounds of the authors' code: round r is a shuffle by NumPy's legacy
-            generator with the seed 1234 + r, the same for all pools of one size.
-        rng: The only source of randomness of "random".
+    With the pairing "released", round r is that of the authors' code: a shuffle by NumPy's legacy generator with the
+    seed 1234 + r, the same for all pools of one size.
 
     Examples:
         >>> draw_rounds(5, 2, "released", np.random.default_rng(0))
@@ -164,13 +154,7 @@ def draw_rounds(n_images: int, rounds: int, pairing: str, rng: np.random.Generat
 
 
 def pair_rows(pool: str, images: Sequence[Image | None], rounds: Sequence[Sequence[tuple[int, int]]]) -> list[dict]:
-    """Return one row per pair, without those that contain a left-out image.
-
-    Examples:
-        >>> images = [{"id": n, "images": [], "quality": 1, "released_score": 1, "database": "csiq"} for n in "ab"]
-        >>> [row["id"] for row in pair_rows("sea", [*images, None], [[(1, 0)], [(0, 2)], [(0, 1)]])]
-        ['sea-00-000', 'sea-02-000']
-    """
+    """Return one row per pair, without those that contain a left-out image."""
     rows = []
     for number, pairs in enumerate(rounds):
         for place, (one, other) in enumerate(pairs):

@@ -27,10 +27,7 @@ def quality_features() -> datasets.Features:
 
 
 class QualityBuilder(BenchmarkBuilder):
-    """Base of the scripts of image quality databases, each of which is named after its row of `DATABASES`.
-
-    A script overrides what its row cannot say: `_is_part` (splits and configurations), `_facts` or `_read`.
-    """
+    """Base of the scripts of image quality databases, which override what their row of `DATABASES` cannot say."""
 
     SPLITS: ClassVar[tuple[str, ...]] = ("test",)
 

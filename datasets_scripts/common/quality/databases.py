@@ -13,7 +13,7 @@ class Database:
     homepage: str
     license: str
     to_download: str
-    """What to download from the homepage, to get it by hand."""
+    """From the homepage, to get it by hand."""
     formats: tuple[ScoreFormat, ...] = ()
     """Its own formats of score files, the preferred one first."""
     worst: float | None = None

@@ -31,14 +31,11 @@ FORMAT = "_format"
 
 @dataclass(frozen=True)
 class ScoreFormat:
-    """The meaning of a score file's columns."""
+    """The columns of a score file: image's file name, published score, standard deviation of the opinions."""
 
     image: str = "image"
-    """Column of the image's file name."""
     score: str = "mos"
-    """Column of the published score."""
     std: str | None = None
-    """Column of the published standard deviation of the opinions."""
     ratings: tuple[str, ...] = ()
     """Columns of the counts or shares of the ratings 1, 2, ...; if set, quality is the mean rating."""
     all_columns: tuple[str, ...] = ()
@@ -56,13 +53,7 @@ class ScoreFormat:
         return (self.image, self.score, *([self.std] if self.std else []), *self.ratings)
 
     def scores_of(self, raw: dict[str, Any], *, path: str, number: int) -> dict[str, float | None]:
-        """Return a row's `quality` (higher is better), `quality_std` and `released_score`.
-
-        Examples:
-            >>> layout = ScoreFormat(score="dmos", worst=1.0)
-            >>> layout.scores_of({"image": "a.png", "dmos": "0.25"}, path="scores.csv", number=2)
-            {'quality': 0.75, 'quality_std': None, 'released_score': 0.25}
-        """
+        """Return a row's `quality` (higher is better), `quality_std` and `released_score`."""
         score = number_field(raw, self.score, path=path, number=number)
         quality = score if self.worst is None else self.worst - score
         if self.ratings:
@@ -75,14 +66,7 @@ class ScoreFormat:
 
 
 def read_scores(path: str, own: tuple[ScoreFormat, ...], worst: float | None = None) -> list[Row]:
-    """Read a score file; each row that could be read has its format under `FORMAT`.
-
-    The database's `own` formats and its `worst` score are those of the table.
-
-    Raises:
-        MissingFileError: The file is missing.
-        BadAnnotationError: The file cannot be read, or is in none of the formats.
-    """
+    """Read a score file in one of the database's `own` formats, or in one that all have; rows have it in `FORMAT`."""
     own = tuple(replace(layout, worst=worst) for layout in (*own, ScoreFormat("img_path", "gt_score")))
     formats = (*own, ScoreFormat())
     suffix = os.path.splitext(path)[1].lower()
