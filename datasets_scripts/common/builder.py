@@ -196,7 +196,7 @@ class BenchmarkBuilder(PreparedBuilder):
 
     def _iterate(self, annotation: Annotation, left_out: LeftOut) -> Iterator[dict[str, Any]]:
         places: dict[str, int] = {}
-        for path, number, raw in ((file, *row) for file in annotation.files for row in self._read(file)):
+        for path, number, raw in self._rows(annotation):
             try:
                 if ROW_ERROR in raw:
                     raise ValueError(raw[ROW_ERROR])
@@ -218,6 +218,10 @@ class BenchmarkBuilder(PreparedBuilder):
             else:
                 places[example["id"]] = number
                 yield example
+
+    def _rows(self, annotation: Annotation) -> Iterator[tuple[str, int, dict[str, Any]]]:
+        """All raw rows of a split, each with its file and number."""
+        return ((path, *row) for path in annotation.files for row in self._read(path))
 
     def _find_images(self, example: dict[str, Any], folders: Sequence[str]) -> str | None:
         """Replace image names by paths; return the name of a missing image, else None."""
