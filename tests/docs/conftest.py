@@ -32,7 +32,7 @@ from eyechart.evaluators.cli import app
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.tasks import TASKS
 from eyechart.hub_cards.leaderboard import boards
-from tests.evaluators.backends import architectures, dual_encoders
+from tests.evaluators.backends import architectures
 from tests.evaluators.backends.endpoint.model_server import ModelServer
 from tests.evaluators.scripted_server import PATH, Script, completion
 from tests.evaluators.tasks.own_data import write_pairs, write_photos, write_questions
@@ -195,7 +195,7 @@ def _fill_cache(cache: Path) -> None:
 def _clip() -> tuple[Any, ...]:
     from transformers import CLIPProcessor
 
-    model, words, images = dual_encoders.untrained("clip")
+    model, words, images = architectures.dual_encoder("clip")
     return model, CLIPProcessor(images, words)
 
 

@@ -1,15 +1,34 @@
-"""Untrained models of real architectures, small, with their processors; weights drawn wide so that answers differ."""
+"""Untrained models of real architectures, small, with their processors, and requests of every kind for them."""
 
+import math
+from collections.abc import Sequence
+from itertools import permutations
+
+import numpy as np
 import torch
 import transformers
+from PIL import Image
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import CLIPVisionConfig, LlamaConfig, PreTrainedModel, PreTrainedTokenizerFast, ProcessorMixin
+from tokenizers.processors import TemplateProcessing
+from transformers import (
+    BaseImageProcessor,
+    CLIPVisionConfig,
+    LlamaConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+    ProcessorMixin,
+)
+from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
 from transformers.models.gemma3.image_processing_pil_gemma3 import Gemma3ImageProcessorPil
 from transformers.models.idefics3.image_processing_pil_idefics3 import Idefics3ImageProcessorPil
 from transformers.models.llava.image_processing_pil_llava import LlavaImageProcessorPil
 from transformers.models.llava_next.image_processing_pil_llava_next import LlavaNextImageProcessorPil
 from transformers.models.llava_onevision.image_processing_pil_llava_onevision import LlavaOnevisionImageProcessorPil
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
+from transformers.models.siglip.image_processing_pil_siglip import SiglipImageProcessorPil
+from transformers.models.siglip2.image_processing_pil_siglip2 import Siglip2ImageProcessorPil
+
+from eyechart.evaluators.requests.types import IMAGE, Backend, Request, Response
 
 SIDE = 32
 PATCH = 8
@@ -196,3 +215,92 @@ def build(name: str) -> tuple[PreTrainedModel, ProcessorMixin]:
         if "norm" not in parameter_name and parameter.dim() > 1 and parameter.std() < 0.05:
             torch.nn.init.normal_(parameter, std=0.1)
     return model.eval(), processor
+
+
+CROPPED_PICTURES = CLIPImageProcessorPil(size={"shortest_edge": SIDE}, crop_size={"height": SIDE, "width": SIDE})
+SQUARE_PICTURES = SiglipImageProcessorPil(size={"height": SIDE, "width": SIDE})
+PATCHES = Siglip2ImageProcessorPil(patch_size=PATCH, max_num_patches=16)
+
+# The classes' prefix, the maximum length of a text, the vision model, the image processor.
+KINDS = {
+    # A convolutional image encoder.
+    "align": ("Align", 77, {"image_size": SIDE, "width_coefficient": 0.2, "depth_coefficient": 0.1}, CROPPED_PICTURES),
+    "altclip": ("AltCLIP", 80, VISION, CROPPED_PICTURES),
+    "chinese_clip": ("ChineseCLIP", 77, VISION, CROPPED_PICTURES),
+    "clip": ("CLIP", 77, VISION, CROPPED_PICTURES),
+    "metaclip_2": ("MetaClip2", 77, VISION, CROPPED_PICTURES),
+    # Texts padded to the longest, and a bias.
+    "siglip": ("Siglip", 64, VISION, SQUARE_PICTURES),
+    # Images of any shape, in patches.
+    "siglip2": ("Siglip2", 64, {**SIZES, "patch_size": PATCH, "num_patches": 16}, PATCHES),
+}
+
+
+Parts = tuple[PreTrainedModel, PreTrainedTokenizerFast, BaseImageProcessor]
+
+
+def dual_encoder(name: str, scale: float = 100.0) -> Parts:
+    """A model of this type, its tokenizer and its image processor; `scale` is that of CLIP's logits."""
+    words = tokenizer({})
+    # It ends texts, as CLIP takes its features from that token.
+    end = (words.eos_token, words.eos_token_id)
+    words.backend_tokenizer.post_processor = TemplateProcessing(single=f"$A {end[0]}", special_tokens=[end])
+    prefix, longest, vision, image_processor = KINDS[name]
+    ids = {"pad_token_id": words.pad_token_id, "eos_token_id": words.eos_token_id, "bos_token_id": None}
+    text = {**SIZES, "vocab_size": len(words), "max_position_embeddings": longest, **ids}
+    text |= {"project_dim": 32} if name == "altclip" else {}
+    settings = {} if "siglip" in name else {"projection_dim": 64 if name == "align" else 32}
+    settings |= {"logit_scale_init_value": math.log(scale)} if name == "clip" else {}
+    config = getattr(transformers, f"{prefix}Config")(text_config=text, vision_config=vision, **settings)
+    return getattr(transformers, f"{prefix}Model")(config), words, image_processor
+
+
+def build_dual_encoder(name: str, scale: float = 100.0) -> Parts:
+    """The same, drawn wide, so that neither all images nor all texts look the same."""
+    torch.manual_seed(7)
+    model, words, image_processor = dual_encoder(name, scale)
+    for parameter_name, parameter in model.named_parameters():
+        if "norm" not in parameter_name and parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=0.2 if parameter.dim() == 2 else 0.5)
+    return model.eval(), words, image_processor
+
+
+LETTERS = "ABCD"
+OPTIONS = ("noise", "blur", "fair", "excellent")
+PICTURE_SIZES = [(40, 40), (90, 40), (40, 100), (33, 65), (200, 60)]
+
+
+def picture(seed: int) -> Image.Image:
+    width, height = PICTURE_SIZES[seed % len(PICTURE_SIZES)]
+    return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8))
+
+
+def mixed_requests() -> list[Request]:
+    """Rotations, pairs in both orders, logits and losses; 1 and 2 images of several sizes, 10 to 1,500 tokens."""
+    pictures = [picture(seed) for seed in range(5)]
+    asked = []
+    for number, words in enumerate((0, 20, 80, 400)):
+        for rotation in range(4):
+            turned = OPTIONS[rotation:] + OPTIONS[:rotation]
+            shown = " ".join(f"{letter}. {option}" for letter, option in zip(LETTERS, turned, strict=True))
+            text = ("What is it?\n", IMAGE, "\n" + shown + " noise of the image" * (words // 4))
+            options = {"max_new_tokens": 6, "pass_name": f"rotation:{rotation}"}
+            asked.append(Request(f"q{number}", text, (pictures[number],), **options))
+    for first, second in permutations(range(3), 2):
+        name, shown = f"{first} {second}", (pictures[first], pictures[second])
+        asked.append(Request(name, (IMAGE, " and ", IMAGE, " which?"), shown, max_new_tokens=6))
+        which = ("Is ", IMAGE, " or ", IMAGE, " good?")
+        asked.append(Request(name, which, shown, words=("good", "poor"), pass_name="a3"))
+    for number, shown in enumerate(pictures):
+        rate, prefill = ("Rate ", IMAGE), "The quality of the image is"
+        asked.append(Request(f"r{number}", rate, (shown,), prefill=prefill, words=("good", "poor")))
+        texts = ("good", "fair or poor", "blur")
+        asked.append(Request(f"c{number}", rate, (shown,), prefill=prefill, continuations=texts))
+    asked.append(Request("text", ("What is noise?",), (), max_new_tokens=6))
+    asked.append(Request("text losses", ("What is noise?",), (), continuations=("blur", "noise or blur")))
+    return asked
+
+
+def answers(backend: Backend, requests: Sequence[Request]) -> dict[tuple[str, str], Response]:
+    """Responses by id and pass."""
+    return {(response.request.id, response.request.pass_name): response for response in backend.answer(requests)}

@@ -1,29 +1,20 @@
 """An untrained model, a backend on a server, and a server that answers with the tiny model as real servers do."""
 
 import pytest
-import torch
 
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+from tests.evaluators.backends import architectures
 from tests.evaluators.backends.endpoint.model_server import ModelServer
 from tests.evaluators.scripted_server import PATH
-from tests.tiny_vlm.architecture import build_model, build_processor, build_tokenizer
-
-TEXTS = [
-    "USER: What distortion degrades the quality of the image?\nASSISTANT: A",
-    "USER: Rate the quality of the image.\nASSISTANT: The quality of the image is good",
-    "USER: Rate the quality of the image.\nASSISTANT: The quality of the image is poor",
-] * 20
 
 
 @pytest.fixture(scope="session")
 def llava():
     """An untrained model and its processor; weights drawn wide, so that answers differ between prompts."""
-    torch.manual_seed(7)
-    processor = build_processor(build_tokenizer(TEXTS))
-    return build_model(processor.tokenizer).eval(), processor
+    return architectures.build("llava")
 
 
 @pytest.fixture

@@ -1,5 +1,4 @@
 import copy
-import functools
 import gc
 import json
 import math
@@ -19,16 +18,15 @@ from eyechart.datasets_scripts.common.errors import BadImageError, DataError, Us
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.chat import ChatOptions, Sampling
-from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.local.backend import TransformersBackend
 from eyechart.evaluators.backends.local.base import each_alone, fitting
-from eyechart.evaluators.backends.local.loading import LoadOptions, Origin, check_model
+from eyechart.evaluators.backends.local.loading import LoadOptions, Origin
 from eyechart.evaluators.backends.local.outputs import TextReader, TokenSampler, probabilities
 from eyechart.evaluators.requests.errors import ModelError
 from eyechart.evaluators.requests.types import IMAGE, Request
 from eyechart.metrics.scoring.reasoning import LENGTH, STOP
 from tests.evaluators.backends import architectures
-from tests.evaluators.backends.asked import answers, mixed_requests
+from tests.evaluators.backends.architectures import answers, mixed_requests
 
 WORDS = ("good", "poor")
 PREFILL = "The quality of the image is"
@@ -44,6 +42,10 @@ def backend(llava, batch_size=4):
 
 def by_id(responses):
     return {response.request.id: response for response in responses}
+
+
+def texts(responses):
+    return {response.request.id: response.text for response in responses}
 
 
 def test_logits_are_those_of_plain_forward_passes_with_images_in_their_order(llava, make_picture):
@@ -93,21 +95,20 @@ def test_an_item_that_cannot_be_answered_does_not_take_its_batch_along(llava, ma
 @pytest.mark.parametrize(
     "hostile",
     [
-        *({"repetition_penalty": 5.0}, {"no_repeat_ngram_size": 1}, {"min_new_tokens": 6}, {"num_beams": 3}),
+        {"repetition_penalty": 5.0, "no_repeat_ngram_size": 1, "min_new_tokens": 6},
         {"do_sample": True, "temperature": 9.0, "top_k": 3},
-        *({"return_dict_in_generate": True, "output_scores": True}, {"max_length": 3}),
+        {"num_beams": 3, "return_dict_in_generate": True, "output_scores": True, "max_length": 3},
     ],
     ids=str,
 )
 def test_decoding_is_greedy_whatever_the_models_folder_says(llava, make_picture, monkeypatch, hostile):
     model, processor = llava
     requests = [ask(i, make_picture(i), max_new_tokens=6) for i in range(3)]
-    plain = {id: response.text for id, response in by_id(backend(llava).answer(requests)).items()}
+    plain = texts(backend(llava).answer(requests))
     tokens = {"pad_token_id": processor.tokenizer.pad_token_id, "eos_token_id": [processor.tokenizer.eos_token_id]}
     config = GenerationConfig(**hostile, **tokens)
     monkeypatch.setattr(model, "generation_config", config)
-    again = {id: response.text for id, response in by_id(backend(llava).answer(requests)).items()}
-    assert again == plain
+    assert texts(backend(llava).answer(requests)) == plain
     assert model.generation_config is config, "the user's model is as it was"
 
 
@@ -123,13 +124,10 @@ def test_logits_and_losses_that_are_no_numbers_are_errors_of_their_items(llava, 
 
 
 def test_a_pipeline_is_used_as_it_is(llava_folder, make_picture):
-    model, direct = (
-        resolve_backend(pipeline("image-text-to-text", model=str(llava_folder))),
-        resolve_backend(llava_folder),
-    )
+    pipe = pipeline("image-text-to-text", model=str(llava_folder))
+    model, direct = resolve_backend(pipe), resolve_backend(llava_folder)
     asked = [ask(i, make_picture(i), max_new_tokens=4) for i in range(3)]
-    texts, expected = ({r.request.id: r.text for r in each.answer(asked)} for each in (model, direct))
-    assert texts == expected and direct.settings()["decoding"] == "greedy"
+    assert texts(model.answer(asked)) == texts(direct.answer(asked)) and direct.settings()["decoding"] == "greedy"
 
 
 def test_images_of_any_mode_are_answered(llava, make_picture):
@@ -144,11 +142,7 @@ def without_template(folder):
 
 
 def with_file(name, content):
-    def change(folder):
-        (folder / name).write_text(content)
-        return folder
-
-    return change
+    return lambda folder: (folder / name).write_text(content) and folder
 
 
 @pytest.mark.parametrize(
@@ -177,12 +171,6 @@ def test_what_is_no_model_is_refused(llava, monkeypatch):
     monkeypatch.setattr(llava[0].config, "is_encoder_decoder", True)
     with pytest.raises(ModelError, match="model 'test' is an encoder-decoder"):
         backend(llava)
-
-
-def test_a_function_may_have_attributes_like_a_model():
-    function = functools.partial(len)
-    function.model = function.config = "mine"
-    assert isinstance(resolve_backend(function), FunctionBackend)
 
 
 def test_a_tokenizer_without_a_padding_token_is_used(llava_folder, make_picture):
@@ -216,7 +204,7 @@ def test_a_reply_that_ends_by_itself_is_told_from_one_that_was_cut(llava, make_p
     assert cut.finish_reason == LENGTH
     every_token = list(range(llava[0].config.text_config.vocab_size))
     ended = reply(with_end(llava, every_token), image, 6, sharing=sharing)
-    assert (ended.text, ended.finish_reason) == ("", STOP)
+    assert ended.finish_reason == STOP and ended.text != cut.text
 
 
 def test_a_reply_to_a_template_that_opens_reasoning_begins_inside(llava, make_picture):
@@ -248,13 +236,6 @@ def test_special_tokens_that_mark_reasoning_stay_in_the_text(llava, special, fir
 OWN_CODE = "from transformers import LlavaForConditionalGeneration as Llava\nclass Own(Llava):\n    pass\n"
 
 
-@pytest.mark.parametrize(
-    "options", [{"dtype": "float64"}, {"attention": "org/kernel"}, {"device_map": "balanced"}, {"device": 0}], ids=str
-)
-def test_what_torch_and_transformers_know_can_be_chosen(llava_folder, options):
-    assert check_model(str(llava_folder), LoadOptions(**options)) == "image-text-to-text"
-
-
 @pytest.mark.skipif(is_torchvision_available(), reason="torchvision is installed, so nothing is missing")
 def test_a_model_whose_processor_needs_torchvision_is_answered_with_the_command_that_installs_it(tmp_path):
     architectures.build("qwen2_vl")[0].save_pretrained(tmp_path)
@@ -277,7 +258,7 @@ def test_options_reach_the_model_and_its_settings(llava_folder, make_picture):
     settings = backend.settings()
     assert (settings["dtype"], settings["attention"], settings["device"]) == ("bfloat16", "eager", "cpu")
     assert settings["quantization"] is None and settings["prefix_sharing"] == "on"
-    assert settings["image_sizes"]["size"] == {"shortest_edge": 64} and json.loads(json.dumps(settings)) == settings
+    assert settings["image_sizes"]["size"] == {"shortest_edge": 32} and json.loads(json.dumps(settings)) == settings
     assert resolve_backend(llava_folder).identity() != backend.identity()
 
 
@@ -324,9 +305,9 @@ def _without_collection(monkeypatch):
 @pytest.mark.parametrize(
     ("start", "fits", "tried"),
     [
-        *((8, 8, [8]), (8, 3, [8, 4, 2]), (16, 1, [16, 8, 4, 2, 1]), (12, 1, [12, 6, 3, 1]), (1, 1, [1])),
+        *((8, 8, [8]), (8, 3, [8, 4, 2]), (12, 1, [12, 6, 3, 1])),
         # Memory is too small for one.
-        *((1, 0, [1]), (5, 0, [5, 2, 1])),
+        (5, 0, [5, 2, 1]),
     ],
 )
 def test_a_batch_is_halved_until_it_fits(start, fits, tried):
@@ -390,9 +371,8 @@ def requests(make_picture):
         # Square roots, and squares, of the probabilities.
         (Sampling(2.0), [share**0.5 / 1.9106356 for share in (0.1, 0.5, 0.15, 0.25)]),
         (Sampling(0.5), [share**2 / 0.345 for share in (0.1, 0.5, 0.15, 0.25)]),
-        # 0.5 alone reaches 0.4; 0.5 and 0.25 reach 0.7; the third is needed from 0.75 on.
+        # 0.5 alone reaches 0.4; the third is needed from 0.75 on.
         (Sampling(1.0, 0.4), [0, 1, 0, 0]),
-        (Sampling(1.0, 0.7), [0, 2 / 3, 0, 1 / 3]),
         (Sampling(1.0, 0.8), [0, 0.5 / 0.9, 0.15 / 0.9, 0.25 / 0.9]),
         (Sampling(1.0, 1e-9), [0, 1, 0, 0]),
     ],
@@ -410,29 +390,28 @@ def test_tokens_are_drawn_as_computed_by_hand(sampling, expected):
 
 def test_a_text_depends_on_its_question_the_repeat_and_the_seed_alone(llava, requests):
     sampling = Sampling(1.5, seed=3)
-    texts = {key: response.text for key, response in answers(sampling_backend(llava, sampling), requests).items()}
-    assert len(set(texts.values())) == len(requests)
+    drawn = {key: response.text for key, response in answers(sampling_backend(llava, sampling), requests).items()}
+    assert len(set(drawn.values())) == len(requests)
     renamed = [replace(request, id=f"other {request.id}") for request in requests]
     for asked, batch_size in ((requests[::-1], 1), (requests[2:4], 4), (requests, 2), (renamed, 3)):
         again = answers(sampling_backend(llava, sampling, batch_size), asked)
         for (id, name), response in again.items():
-            assert response.text == texts[id.removeprefix("other "), name]
+            assert response.text == drawn[id.removeprefix("other "), name]
     repeated = answers(sampling_backend(llava, sampling), [replace(request, repeat=2) for request in requests])
     reseeded = answers(sampling_backend(llava, replace(sampling, seed=4)), requests)
     for other in (repeated, reseeded):
-        assert sum(other[key].text != text for key, text in texts.items()) >= 5
+        assert sum(other[key].text != text for key, text in drawn.items()) >= 5
 
 
-@pytest.mark.parametrize("name", ["llava", "qwen2_vl"])
-def test_shared_and_whole_runs_draw_the_same_texts_and_logits_are_never_drawn(name):
-    model = architectures.build(name)
+def test_shared_and_whole_runs_draw_the_same_texts_and_logits_are_never_drawn():
+    model = architectures.build("qwen2_vl")
     asked = mixed_requests()
     greedy = answers(sampling_backend(model), asked)
     sampling = Sampling(1.2, 0.95, seed=1)
     shared, plain = (answers(sampling_backend(model, sampling, 8, share), asked) for share in (True, False))
-    texts = [key for key, response in greedy.items() if response.text is not None]
-    assert [shared[key].text for key in texts] == [plain[key].text for key in texts]
-    assert sum(shared[key].text != greedy[key].text for key in texts) > len(texts) / 2
+    replies = [key for key, response in greedy.items() if response.text is not None]
+    assert [shared[key].text for key in replies] == [plain[key].text for key in replies]
+    assert sum(shared[key].text != greedy[key].text for key in replies) > len(replies) / 2
     for key, response in greedy.items():
         if response.logits:
             assert shared[key].logits == pytest.approx(response.logits, abs=1e-4)
@@ -454,9 +433,9 @@ def test_sampling_is_part_of_settings_and_key_only_where_it_is_set(llava):
     ("values", "said"),
     [
         ((0.0,), "temperature=0.0 is not allowed; to sample replies it must be above 0"),
-        *(((-1.0,), "temperature=-1.0"), ((math.inf,), "temperature=inf"), ((math.nan,), "temperature=nan")),
+        ((math.nan,), "temperature=nan"),
         ((1.0, 0.0), "top_p=0.0 is not allowed; it must be above 0 and at most 1"),
-        *(((1.0, 1.1), "top_p=1.1"), ((1.0, math.nan), "top_p=nan"), ((1.0, 1.0, -1), "sampling_seed=-1")),
+        *(((1.0, 1.1), "top_p=1.1"), ((1.0, 1.0, -1), "sampling_seed=-1")),
     ],
 )
 def test_values_that_cannot_be_are_refused(values, said):

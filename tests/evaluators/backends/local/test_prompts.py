@@ -19,7 +19,7 @@ from eyechart.evaluators.backends.local.rendering import ImageInputs, RenderedPr
 from eyechart.evaluators.requests.errors import ModelError
 from eyechart.evaluators.requests.types import IMAGE, Request
 from tests.evaluators.backends import architectures
-from tests.evaluators.backends.asked import picture
+from tests.evaluators.backends.architectures import picture
 
 PREFILL = "The quality of the image is"
 
@@ -120,14 +120,13 @@ def test_continuations_are_scored_by_their_own_tokens():
     ("name", "fits", "reduced"),
     [
         # Squares of 32 pixels.
-        ("llava", (32, 40), (33, 40)),
-        *(("gemma3", (32, 32), (32, 33)), ("gemma3", (31, 31), (33, 32))),
+        *(("llava", (32, 40), (33, 40)), ("gemma3", (32, 32), (32, 33))),
         # Grids of tiles, of which one is chosen by the image's shape.
-        *(("llava_next", (64, 64), (64, 65)), ("llava_next", (60, 64), (65, 64))),
+        ("llava_next", (64, 64), (64, 65)),
         # Tiles of 32 pixels, of an image that is made 64 pixels long.
         ("idefics3", (64, 20), (65, 20)),
         # As many tokens as pixels allow, here 64 by 64.
-        *(("qwen2_vl", (64, 64), (80, 80)), ("qwen2_vl", (24, 24), (80, 80))),
+        ("qwen2_vl", (64, 64), (80, 80)),
     ],
 )
 def test_reduced_images_are_counted(name, fits, reduced):
@@ -151,9 +150,9 @@ ONE = (1, 3, 32, 32)
     [
         *((SHORTER, ONE, True), ({**SHORTER, "do_resize": False}, ONE, False)),
         # The pixels are those of no or two images, of a part, of tiles, or missing.
-        *((SHORTER, shape, None) for shape in ((0, *ONE[1:]), (2, *ONE[1:]), ONE[1:], (1, *ONE), None)),
+        *((SHORTER, shape, None) for shape in ((2, *ONE[1:]), (1, *ONE), None)),
         # A size that does not show how large the image becomes.
-        *(({**SHORTER, "size": {name: 32}}, ONE, None) for name in ("longest_edge", "height", "width")),
+        ({**SHORTER, "size": {"longest_edge": 32}}, ONE, None),
         ({**SHORTER, "size": {"shortest_edge": 32, "longest_edge": 64}}, ONE, None),
         *((TILES, None, True), ({**TILES, "do_image_splitting": True}, None, False)),
         ({**SHORTER, "do_image_splitting": True}, ONE, True),
@@ -165,7 +164,7 @@ def test_a_reduced_image_is_seen_by_settings_and_pixels(settings, pixels, reduce
     assert is_downscaled(Image.new("RGB", (33, 40)), inputs, image_processor) is reduced
 
 
-IMAGE_of_prefixes = 0
+IMAGE_TOKEN = 0
 SIZE = 40
 
 
@@ -177,7 +176,7 @@ def prompt(*parts: str | list[int], request: Request | None = None, scored: int 
         if isinstance(part, str):
             images.append(part)
             begins.append(len(ids))
-            ids += [IMAGE_of_prefixes] * SIZE
+            ids += [IMAGE_TOKEN] * SIZE
             ends.append(len(ids))
         else:
             ids += part
