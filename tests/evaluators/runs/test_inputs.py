@@ -3,7 +3,6 @@
 import json
 import shutil
 import tarfile
-from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 
@@ -14,11 +13,15 @@ from eyechart.datasets_scripts.common.errors import MiniDataWarning, MissingFile
 from eyechart.datasets_scripts.loading import prepared_dataset
 from eyechart.evaluators import evaluator, tiny_vlm
 from eyechart.evaluators.evaluation.data import DataRequest
-from eyechart.evaluators.results.results_file import read_results
+from eyechart.evaluators.evaluation.options import RunOptions
+from eyechart.evaluators.results.results_file import collect, read_results
+from eyechart.evaluators.runs.run import write_run
 from eyechart.evaluators.runs.screen import RunProgress
 from eyechart.evaluators.runs.task_runs import check_data, make_task_runs
+from eyechart.evaluators.tasks import TASKS
 from eyechart.evaluators.tasks.q_bench import DATABASES
 from tests.evaluators.command_line import invoke
+from tests.evaluators.finished_runs import evaluation
 from tests.evaluators.scripted_server import PATH, completion, json_response, refusal
 
 TASK = """\
@@ -73,36 +76,10 @@ def test_all_problems_with_the_data_of_all_tasks_are_said_at_once(refused, own, 
     assert lines[-1].startswith(f"- photos on photos: {tmp_path / 'photos.csv'}: missing column 'mean' (given in")
 
 
-def test_tasks_with_the_same_problem_share_a_line(refused, tmp_path):
-    shown = refused("mmbench/en", "mmbench/cc", "--data-dir", tmp_path / "none", code=1)
-    wrong = f"{tmp_path / 'none'}: data_dir is not an existing folder"
-    assert shown == f"eyechart: mmbench/en on mmbench, mmbench/cc on mmbench: {wrong}\n"
-
-
-def test_a_prompt_with_a_column_that_the_data_lack_is_refused(refused, own):
-    own.write_text(TASK.replace("Rate it", "Rate {scene}"))
-    assert "missing column 'scene'" in refused(own, code=2)
-
-
 def test_the_damaged_model_is_noticed_if_all_else_is_right(own, damaged, tmp_path):
     done = invoke("run", own, "--model", damaged, "--out", tmp_path / "out", code=1)
     assert f"model '{damaged}' cannot be loaded" in done.output
     assert not (tmp_path / "out").exists(), "no empty folder looks like a run"
-
-
-def test_a_device_that_is_not_there_is_one_line(tmp_path):
-    import torch
-
-    device = f"cuda:{torch.cuda.device_count()}"
-    done = invoke("run", "q_bench/perception", "--limit", 1, "--device", device, "--out", tmp_path / "out", code=2)
-    assert done.stderr.count("\n") == 1 and not (tmp_path / "out").exists()
-    assert f"unknown device '{device}' on this machine" in done.stderr and "available: cpu" in done.stderr
-
-
-def test_of_several_models_all_are_looked_for_before_the_first_is_loaded(tmp_path):
-    models = ("--model", "eyechart/tiny-vlm", "--model", tmp_path / "no_model")
-    done = invoke("run", "q_bench/perception", "--mini", "--limit", 1, *models, "--out", tmp_path / "out", code=1)
-    assert done.output == f"eyechart: model folder '{tmp_path / 'no_model'}' does not exist.\n"
 
 
 def served(http, *names):
@@ -134,14 +111,12 @@ def test_a_model_runs_that_a_server_lists_or_takes_without_listing_it(http, tmp_
 
 def test_a_missing_key_is_one_line(http, tmp_path):
     options = ("q_bench/perception", "--mini", "--limit", 1, "--model", "gpt-5", "--out", tmp_path / "out")
-    done = invoke("run", *options, "--base-url", "https://api.openai.com/v1")
-    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+    done = invoke("run", *options, "--base-url", "https://api.openai.com/v1", code=2)
     assert "https://api.openai.com/v1 needs an API key; set the environment variable OPENAI_API_KEY" in done.stderr
     # OpenRouter's answer without a key.
     for path in ("/v1/models", PATH):
         http.expect_request(path).respond_with_handler(lambda request: refusal(401, "No auth credentials found"))
-    done = invoke("run", *options, "--base-url", http.url_for("/v1"))
-    assert (done.exit_code, done.stderr.count("\n")) == (1, 1)
+    done = invoke("run", *options, "--base-url", http.url_for("/v1"), code=1)
     assert "No auth credentials found" in done.stderr and "environment variable OPENAI_API_KEY" in done.stderr
 
 
@@ -156,15 +131,6 @@ def test_a_server_that_is_not_there_is_an_error_unless_answers_are_stored(http, 
     done = invoke("run", *options, "--out", tmp_path / "out")
     assert "warning: cannot reach a server at http://127.0.0.1:9/v1" in done.output
     assert "Only stored answers can be used." in done.output
-
-
-def test_a_full_disk_is_noticed_first(disk, tmp_path):
-    with (disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
-        while filler.write(bytes(4096)):
-            pass
-    done = invoke("run", "q_bench/perception", "--limit", 1, "--out", disk / "out", code=1)
-    assert "the results folder" in done.output and "free disk space" in done.output
-    assert "loading" not in done.output
 
 
 def test_a_download_that_does_not_fit_is_not_begun(disk, refused, monkeypatch):
@@ -199,21 +165,15 @@ def official(hub, monkeypatch, tmp_path):
     return hub.repos["teowu/LLVisionQA-QBench"]["files"]
 
 
-def score(tmp_path, split="dev"):
-    answers = tmp_path / "answers.jsonl"
-    ids = [f"{split}-mini_{split}_{number:04d}.png" for number in range(ROWS)]
-    answers.write_text("".join(json.dumps({"id": one, "text": "A"}) + "\n" for one in ids))
-    command = ("score", "q_bench/perception", "--split", split, "--predictions", answers, "--out", tmp_path / "out")
-    return invoke(*command, code=0).output
-
-
 def test_it_is_downloaded_and_told_how_much_of_the_official_data_a_score_is_of(official, monkeypatch, tmp_path):
     steps = []
     monkeypatch.setattr(RunProgress, "describe", lambda progress, step: steps.append(step))
-    shown = score(tmp_path)
+    lines = [json.dumps({"id": f"dev-mini_dev_{number:04d}.png", "text": "A"}) for number in range(ROWS)]
+    (tmp_path / "answers.jsonl").write_text("\n".join(lines))
+    given = ("--predictions", tmp_path / "answers.jsonl", "--out", tmp_path / "out")
+    shown = invoke("score", "q_bench/perception", *given, code=0).output
     assert steps == ["loading llvisionqa"]
     assert "on llvisionqa (dev), 5 of 1,495 official items" in shown
-    assert ", mini)" not in shown and "synthetic" not in shown
     (task,) = read_results(tmp_path / "out").tasks
     told = {"source": "official release", "config": None, "options": {}, "rows": ROWS, "is_mini": False}
     revision = task.settings["data"].pop("revision")
@@ -222,12 +182,6 @@ def test_it_is_downloaded_and_told_how_much_of_the_official_data_a_score_is_of(o
     # Answers made elsewhere are scored without images, so that the report has none to show; it downloads nothing.
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "is no longer in the cache" in page
-
-
-def test_answers_to_its_private_questions_can_be_submitted(official, tmp_path):
-    assert "llvisionqa (test), 5 of 1,495 official items" in score(tmp_path, "test")
-    done = invoke("submit", tmp_path / "out", "--out", tmp_path / "files", code=0)
-    assert f"q_bench/perception on llvisionqa (test): {ROWS} answers in " in done.output
 
 
 def test_in_python_the_name_of_a_data_set_is_its_release_and_mini_is_not(official):
@@ -251,25 +205,7 @@ def test_once_downloaded_it_is_there_without_the_hub(official):
     assert prepared_dataset("llvisionqa", split="dev")["id"][:] == whole["id"][:]
 
 
-@pytest.mark.parametrize(
-    ("given", "shown", "source", "rows"),
-    [
-        ([], "the official release", "the official release.", f"{ROWS} ({ROWS} of 1,495 official"),
-        (["--mini"], "synthetic demo data", "eyechart's synthetic demo data", "180\n"),
-        (["--data-dir", "release"], "release", "a local copy of the release.", "180 (180 of 1,495 official"),
-    ],
-)
-def test_an_export_says_what_it_is_of(official, tmp_path, monkeypatch, given, shown, source, rows):
-    monkeypatch.chdir(tmp_path)
-    shutil.copytree(mini.release("llvisionqa"), "release")
-    done = invoke("export", "llvisionqa", *given, "--out", "out", code=0)
-    assert f"Exported {shown} to {tmp_path / 'out'}\n" in done.output
-    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
-    assert f"The source is {source}" in card and f"- `dev`: {rows}" in card.replace(" rows", "")
-
-
 NAMED = ("--model", "acme/vlm")
-SERVER = ("--base-url", "http://127.0.0.1:9/v1", "--model", "m")
 BY_HAND = ("cgiqa6k", "agiqa3k")
 
 
@@ -277,9 +213,8 @@ def run(*arguments, code=2):
     return invoke(*arguments, code=code).output
 
 
-@pytest.mark.parametrize("model", [NAMED, SERVER], ids=lambda given: given[0])
-def test_all_that_has_to_be_got_by_hand_is_named_at_once_before_anything_runs(tmp_path, model):
-    shown = run("run", "q_bench/assessment", *model, "--out", tmp_path / "out")
+def test_all_that_has_to_be_got_by_hand_is_named_at_once_before_anything_runs(tmp_path):
+    shown = run("run", "q_bench/assessment", *NAMED, "--out", tmp_path / "out")
     assert f"2 datasets cannot be downloaded, and --data-dir does not name the folder: {', '.join(BY_HAND)}\n" in shown
     for name in BY_HAND:
         how = by_hand(name)
@@ -292,17 +227,8 @@ def test_all_that_has_to_be_got_by_hand_is_named_at_once_before_anything_runs(tm
     assert not (tmp_path / "out").exists()
 
 
-def test_a_data_set_of_several_tasks_is_named_once(tmp_path):
-    shown = run("run", "aes_bench", *NAMED, "--out", tmp_path / "out")
-    assert "1 dataset cannot be downloaded, and --data-dir does not name the folder: aesbench\n" in shown
-    assert shown.count("EAPD_release.zip") == 1 and "To run only on the other" not in shown
-    shown = run("run", "q_bench/assessment", "--dataset", "agiqa3k", "--dataset", "cgiqa6k", *NAMED)
-    assert "2 datasets cannot be downloaded, and --data-dir does not name the folder: agiqa3k, cgiqa6k\n" in shown
-
-
 def test_what_is_chosen_can_be_had():
     check_data(make_task_runs(["q_bench/assessment"], datasets=["koniq10k", "kadid10k"]))
-    check_data(make_task_runs(["q_bench/assessment"], data_dirs=[f"{name}=x" for name in DATABASES]))
     check_data(make_task_runs(["q_bench/assessment"], data_dirs=["spaq=x"]))
     check_data(make_task_runs([], DataRequest(is_mini=True)))
     in_repository = {"databases": ["kadis700k", "SQAD", "mixed"]}
@@ -310,10 +236,6 @@ def test_what_is_chosen_can_be_had():
     for options in ({}, {"databases": ["kadis700k", "CSIQ"]}):
         with pytest.raises(UsageError, match=r"two_afc \(for two_afc/coarse\): To get the label files"):
             check_data(make_task_runs(["two_afc/coarse"], DataRequest(options=options)))
-    # What pairs are drawn from may be downloaded.
-    check_data(make_task_runs(["two_afc/coarse"], DataRequest(options={"source": "spaq"})))
-    with pytest.raises(UsageError, match="To get MM21"):
-        check_data(make_task_runs(["two_afc/coarse"], DataRequest(options={"source": "mm21"})))
     # Precomputed predictions need the pairs alone, which the label files give.
     check_data(make_task_runs(["two_afc/fine_mos"], DataRequest(images="skip")))
 
@@ -333,19 +255,14 @@ def test_a_folder_is_never_taken_for_synthetic_data():
     assert data == [("koniq10k", "x", False), ("llvisionqa", None, True)]
 
 
-@pytest.mark.parametrize("command", [("run", *NAMED), ("run",), ("score", "--predictions", "answers.jsonl")], ids=str)
-def test_synthetic_data_and_a_folder_for_the_same_are_refused(command, tmp_path):
-    name, *more = command
-    shown = run(name, "q_bench/perception", *more, "--mini", "--data-dir", tmp_path)
-    assert "--mini has no effect on llvisionqa" in shown
+def test_synthetic_data_and_a_folder_for_the_same_are_refused(tmp_path):
+    assert "--mini has no effect on llvisionqa" in run("run", "q_bench/perception", "--mini", "--data-dir", tmp_path)
 
 
 def test_own_data_are_looked_for_before_a_model_is_loaded(tmp_path):
     shutil.copy(Path(__file__).parents[3] / "docs/examples/pairs.yaml", tmp_path)
     shown = run("run", tmp_path / "pairs.yaml", *NAMED, "--out", tmp_path / "out", code=1)
     assert "my_pairs.jsonl: the file does not exist" in shown and not (tmp_path / "out").exists()
-    shown = run("run", tmp_path / "pairs.yaml", "--mini")
-    assert "--mini has no effect on my_pairs" in shown
 
 
 def test_what_can_be_downloaded_and_cannot_be_reached_fails_with_what_to_get(tmp_path):
@@ -358,7 +275,111 @@ def test_what_can_be_downloaded_and_cannot_be_reached_fails_with_what_to_get(tmp
     assert "cannot be downloaded (OfflineModeIsEnabled" in failed.error
 
 
-def test_scored_answers_are_compared_with_the_real_data_too(tmp_path):
-    (tmp_path / "answers.csv").write_text("image,score\na.jpg,1\n")
-    shown = run("score", "q_bench/assessment", "--predictions", tmp_path / "answers.csv", "--out", tmp_path / "out")
-    assert "2 datasets cannot be downloaded" in shown
+TWO = ["q_bench/perception", "mmbench/en"]
+PAIRS = Path(__file__).parents[3] / "docs/examples/pairs.yaml"
+
+
+def test_a_setting_goes_to_the_tasks_on_which_it_has_an_effect():
+    names = ["q_bench/perception", "q_bench/assessment", "aes_bench/interpretation"]
+    settings = {"inference": "closed-set", "max_new_tokens": 64}
+    with pytest.raises(UsageError, match=r"inference: .*'logits' or 'top-token'"):
+        make_task_runs(names, options=RunOptions(settings))
+    perception, interpretation = make_task_runs([names[0], names[2]], options=RunOptions(settings))
+    # Where the options' likelihoods decide, nothing is generated.
+    assert perception.options.settings == {"inference": "closed-set"}
+    assert interpretation.options.settings == {"max_new_tokens": 64}
+
+
+Q_BENCH = [task.name for task in TASKS if task.name.startswith("q_bench/")]
+MMBENCH = [task.name for task in TASKS if task.name.startswith("mmbench/")]
+
+
+@pytest.mark.parametrize(
+    ("names", "tasks"),
+    [
+        (["q_bench", "mmbench/en"], [*Q_BENCH, "mmbench/en"]),
+        (["*/EN", "mmbench"], ["mmbench/en", *MMBENCH[1:]]),
+        (["two_afc, q_bench/assessment", "2AFC"], [task.name for task in TASKS[-4:]] + ["q_bench/assessment"]),
+        (["all", "q_bench"], [task.name for task in TASKS]),
+        (["qbench"], Q_BENCH),
+        (["AesBench/empathy", "QL Bench/Pair"], ["aes_bench/empathy", "ql_bench/pair"]),
+    ],
+)
+def test_tasks_are_named_by_paper_wildcard_and_list_each_once(names, tasks):
+    assert list(dict.fromkeys(one.task.name for one in make_task_runs(names, DataRequest(is_mini=True)))) == tasks
+
+
+@pytest.mark.parametrize(
+    ("names", "chosen", "tasks"),
+    [
+        ([], {"request": DataRequest(split="dev")}, [task.name for task in TASKS if "dev" in task.data.splits]),
+        (["mmbench"], {"request": DataRequest(split="test")}, [name for name in MMBENCH if name != "mmbench/cc"]),
+        (["q_bench"], {"datasets": ["koniq10k"]}, ["q_bench/assessment"]),
+    ],
+)
+def test_of_several_tasks_those_run_that_have_the_split_or_dataset(names, chosen, tasks):
+    assert [task_run.task.name for task_run in make_task_runs(names, **chosen)] == tasks
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("qbenhc", "unknown task 'qbenhc'; did you mean 'q_bench'?"),
+        ("q_bench/x*", "unknown task 'q_bench/x.'.*available: q_bench, mmbench, .*`eyechart tasks`"),
+        ("llvisionqa", "'llvisionqa' is a dataset, not a task; to run the tasks on it, use --dataset llvisionqa"),
+    ],
+)
+def test_a_name_that_means_no_task_is_refused(name, message):
+    with pytest.raises(UsageError, match=message):
+        make_task_runs([name])
+
+
+def test_a_task_runs_once_on_the_same_data(tmp_path):
+    shutil.copy(PAIRS, tmp_path)
+    assert len(make_task_runs(["mmbench/en", "mmbench/en"])) == 1
+    with pytest.raises(UsageError, match="my_pairs on my_pairs is listed several times"):
+        make_task_runs([str(PAIRS), str(tmp_path / PAIRS.name)])
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "message"),
+    [
+        ([], {"options": RunOptions({"temprature": 2.0})}, "did you mean 'temperature'"),
+        (["q_bench/assessment"], {"options": RunOptions({"max_new_tokens": 4})}, "max_new_tokens=4 has no effect"),
+        ([str(PAIRS)], {"request": DataRequest(options={"version": 1})}, "your own data, which have no settings"),
+        (TWO, {"request": DataRequest(options={"version": 1})}, "several: llvisionqa, mmbench"),
+        ([str(PAIRS)], {"options": RunOptions(as_published=True)}, "as_published is only for tasks from papers"),
+    ],
+)
+def test_plans_that_cannot_be_meant_are_refused(names, options, message):
+    with pytest.raises(UsageError, match=message):
+        make_task_runs(names, **options)
+
+
+@pytest.mark.parametrize("name", ["llvisionqa", "../outside", "a b", "/root"])
+def test_names_that_cannot_name_results_are_refused(tmp_path, name):
+    shutil.copy(PAIRS, tmp_path)
+    path = tmp_path / PAIRS.name
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([f"name: {name}", *(line for line in lines if not line.startswith("name:"))]))
+    with pytest.raises(UsageError, match=r"pairs\.yaml: .*(choose another|is not allowed)"):
+        make_task_runs([str(path)])
+
+
+def test_files_of_a_run_that_was_here_before_are_removed(tmp_path):
+    def write(previous=None, **files):
+        contents = {f"{name}.json": content for name, content in files.items()}
+        found = evaluation(files=list(contents), contents=contents)
+        write_run(tmp_path / "run", collect([found], [], "2026-01-01"), previous)
+        return read_results(tmp_path / "run")
+
+    own = tmp_path / "run" / "q_bench" / "assessment" / "kadis700k"
+    earlier = write(answers=b"old", more=b"old")
+    (own / "notes.txt").write_text("mine")
+    write(earlier, answers=b"new")
+    assert {path.name: path.read_bytes() for path in own.iterdir()} == {"answers.json": b"new", "notes.txt": b"mine"}
+    (tmp_path / "other.json").write_text("mine")
+    file = tmp_path / "run" / "results.json"
+    file.write_text(file.read_text().replace('"answers.json"', '"../../../../other.json"'))
+    write(read_results(tmp_path / "run"))
+    assert (tmp_path / "other.json").exists()
