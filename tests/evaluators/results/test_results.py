@@ -214,21 +214,6 @@ def test_from_a_tenth_of_the_replies_on_the_unparsed_ones_are_noted(n: int, code
     assert list(score_notes(texts.scores)) == [] and (unparsed_note(texts) is None) == (n > 4)
 
 
-GROUPED, PLAIN = choices(circular_accuracy=kind("wilson-clustered")), choices(circular_accuracy=kind("wilson"))
-
-
-@pytest.mark.parametrize(
-    ("groups", "expected"),
-    [
-        ({"x": GROUPED}, "own: CircularEval in x."),
-        ({"x": GROUPED, "y": GROUPED}, "own: CircularEval in all groups."),
-        ({"x": GROUPED, "y": GROUPED, "z": PLAIN}, "own: CircularEval in x, y."),
-    ],
-)
-def test_intervals_of_groups_name_them(groups: dict[str, Any], expected: str) -> None:
-    assert interval_notes([], [("own", groups)])[0].text == f"{CLUSTERED}: {expected}"
-
-
 def test_headlines_are_averages_and_scores_that_have_none() -> None:
     keys = [TaskKey(*key, "test") for key in (("a", "aesbench"), ("a", "spaq"), ("a", "average"), ("b", "spaq"))]
     assert score_rows.headlines(keys) == keys[2:]
@@ -319,12 +304,6 @@ def own(n: int, rows: int | None = 30, **settings: Any) -> TaskResult:
     return evaluated("own", "own", scores=ACCURACY | {"n": n}, data={"rows": rows}, settings=settings)
 
 
-def average(*names: str) -> TaskResult:
-    settings, scores = {"databases": list(names)}, ACCURACY | {"n": 24}
-    names_of = ("q_bench/assessment", "average", "test")
-    return evaluated(*names_of, scores=scores, settings=settings, data={"rows": None})
-
-
 ENGLISH = {"scores": {"circular_accuracy": 0.5, "n_questions": 1000}, "data": {"config": "en"}}
 
 
@@ -335,8 +314,6 @@ ENGLISH = {"scores": {"circular_accuracy": 0.5, "n_questions": 1000}, "data": {"
         ([own(4, limit=4), own(6, None)], "10 of 30 items"),
         ([own(5, 40), own(4, sample={"n": 4, "of": 30, "seed": 0})], "9 of 70 items (random sample)"),
         ([own(4, limit=4), evaluated()], "1,499 of 1,525 items"),
-        ([average("koniq10k", "live_itw")], "24 of 11,242 official items"),
-        ([average("koniq10k", "unknown")], ""),
     ],
 )
 def test_results_say_which_part_of_their_data_they_cover(results: list[TaskResult], expected: str) -> None:

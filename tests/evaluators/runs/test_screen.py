@@ -97,13 +97,6 @@ def test_at_most_five_lines_of_notes_and_none_breaks_a_word(lengths, more):
     assert all(len(line) <= 80 for line in lines)
 
 
-def test_a_single_task_shows_its_other_scores_once():
-    scores = {"accuracy_all": 0.5, "consistency": 0.75, "srcc": 0.25, "plcc": 0.25, "n_pairs": 9, "n_images": 9}
-    lines = screen([evaluated("two_afc/coarse", "two_afc", "test", scores=scores)])
-    names = [line.split()[0] for line in lines if re.match("  [a-zA-Z]", line)]
-    assert names == ["consistency", "SRCC", "PLCC"]
-
-
 def test_a_task_without_score_counts_its_items():
     two = {"scores": None, "items": [item("1"), item("2")]}
     timings = {"model_seconds": 1.25, "answers_from_store": 1}
@@ -169,19 +162,10 @@ def test_a_private_split_counts_items_and_names_its_files():
     assert "mmbench/en: Answer file: mmbench/en/own copy/mmbench.xlsx." in note_lines([found])
 
 
-@pytest.mark.parametrize(
-    ("fields", "reason"),
-    [
-        ({"data": {"is_mini": True}}, "the data are synthetic"),
-        ({"settings": {"limit": 1}}, "it covers 1 of 1,495 items"),
-        ({"left_out": [{"id": "3", "path": None, "reason": "corrupt"}]}, "items were left out"),
-    ],
-)
-def test_a_file_that_must_not_be_submitted_says_so(fields, reason):
-    one = {"scores": None, "files": ["mmbench.xlsx"], "items": [item("1")]}
-    found = evaluated("mmbench/en", "own copy", "test", **one, **fields)
-    line = f"mmbench/en: Answer file: mmbench/en/own copy/mmbench.xlsx; do not submit it: {reason}."
-    assert line in note_lines([found])
+def test_a_file_that_must_not_be_submitted_says_so():
+    one = {"scores": None, "files": ["mmbench.xlsx"], "items": [item("1")], "settings": {"limit": 1}}
+    (line,) = (line for line in note_lines([evaluated("mmbench/en", "own copy", "test", **one)]) if "file:" in line)
+    assert line.endswith("own copy/mmbench.xlsx; do not submit it: it covers 1 of 1,495 items.")
 
 
 def test_incomplete_results_come_first_then_synthetic_data():
