@@ -313,9 +313,7 @@ def test_validate_prints_every_fold_and_writes_every_prediction(descriptions, se
     ]
     (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     out = tmp_path / "validation.json"
-    done = invoke(
-        "validate", tmp_path / "pairs.jsonl", "--folds", "2", "--out", out, *options(settings, epochs=1), code=0
-    )
+    done = invoke("validate", tmp_path / "pairs.jsonl", "--folds", "2", "--out", out, *options(settings), code=0)
     contents = json.loads(out.read_text())
     table = [line.split("│")[1:-1] for line in done.output.splitlines() if "│" in line]
     expected = [*sorted(contents["scores"]["by_fold"].items()), ("all", contents["scores"])]
