@@ -17,22 +17,12 @@ def card(name: str) -> str:
 
 
 def examples(name: str) -> list[dict[str, Any]]:
-    """The arguments of the JSON examples in a metric's card, one for each configuration.
-
-    Examples:
-        >>> sorted(examples("judge_answer")[0])
-        ['groups', 'predictions', 'questions', 'references']
-    """
+    """The arguments of the JSON examples in a metric's card, one for each configuration."""
     return [json.loads(block) for block in _blocks(card(name), "json")]
 
 
 def module_texts(name: str) -> dict[str, str]:
-    """The arguments of `evaluate.MetricInfo` that a metric's card holds.
-
-    Examples:
-        >>> sorted(module_texts("judge_answer"))
-        ['citation', 'description', 'inputs_description']
-    """
+    """The arguments of `evaluate.MetricInfo` that a metric's card holds."""
     front, text = _parts(name)
     described = {
         "Args": "\n".join(_lines(text, "Inputs")),

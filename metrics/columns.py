@@ -14,10 +14,6 @@ from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import check_lengths
 
 
-def _never(value: Any) -> bool:
-    return False
-
-
 def _is_number(value: Any) -> bool:
     return not isinstance(value, bool | np.bool_) and isinstance(float(value), float)
 
@@ -27,7 +23,7 @@ class _Kind(NamedTuple):
     several: str
     plain: tuple[type, ...]
     """Types whose values are always allowed."""
-    fits: Callable[[Any], bool] = _never
+    fits: Callable[[Any], bool] = lambda value: False
     """Whether another value is allowed; it may raise instead."""
 
 
@@ -44,14 +40,7 @@ _KINDS = {
 def check_columns(columns: Mapping[str, Any], features: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
     """Check columns against their features, from `datasets`, and return them as lists.
 
-    Raises:
-        InputError: A column is missing or is not a list, lengths differ, or a value would have to be cast; the message
-            names the argument and the first invalid row.
-
-    Examples:
-        >>> from datasets import Value
-        >>> check_columns({"rotations": [0, 1]}, {"rotations": Value("int64")})
-        {'rotations': [0, 1]}
+    Raises `InputError` if a column is missing or is not a list, lengths differ, or a value would have to be cast.
     """
     listed = {name: _listed(name, columns.get(name)) for name in features}
     # A process, or the last batch of a run, may have no rows. `compute` checks that there are rows in total.
@@ -101,9 +90,7 @@ class CheckedColumns:
     def compute(self, **arguments: Any) -> dict[str, Any] | None:
         """Compute the scores; see `evaluate.EvaluationModule.compute`.
 
-        Raises:
-            InputError: There are several processes, and an argument other than the columns, which alone `evaluate`
-                gathers, has one value per row.
+        With several processes, `evaluate` gathers only the columns; other arguments must not have one value per row.
         """
         for name, value in arguments.items():
             is_per_row = _is_list(value) or isinstance(value, Mapping)

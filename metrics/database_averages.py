@@ -18,20 +18,18 @@ def mean_scores(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     by_database = {
         database: {name: values[name] for name in (*AVERAGED_SCORES, "n")} for database, values in scores.items()
     }
-    means = {name: float(np.mean([values[name] for values in by_database.values()])) for name in AVERAGED_SCORES}
+    columns = {name: [values[name] for values in scores.values()] for name in AVERAGED_SCORES}
+    means = {name: float(np.mean(column)) for name, column in columns.items()}
     intervals = {
-        spec.key: mean_interval(
-            [values[spec.key] for values in scores.values()], [_interval(spec, values) for values in scores.values()]
-        )
+        spec.key: mean_interval(columns[spec.key], [_interval(spec, values) for values in scores.values()])
         for spec in correlations_of(QUALITY)
         if spec.has_interval
     }
-    n = sum(values["n"] for values in by_database.values())
+    n = sum(values["n"] for values in scores.values())
     return {**means, **listed_intervals(intervals), "n": n, "by_database": by_database}
 
 
 def _interval(spec: ScoreSpec, scores: Mapping[str, Any]) -> Interval:
-    """The interval of a score on one database."""
     low, high = spec.bounds(scores) or (math.nan, math.nan)
     kind = scores.get(INTERVALS, {}).get(spec.key, {}).get("kind", "bootstrap")
     return Interval(low, high, kind, scores["n"])

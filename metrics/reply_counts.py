@@ -16,17 +16,10 @@ def unparsed_replies(scores: Mapping[str, Any], diagnostics: Mapping[str, Any] |
     """How many replies could not be parsed, or are incomplete texts, and of how many.
 
     Only replies with a number are items of ratings; the diagnostics of their result count all of them.
-
-    Examples:
-        >>> unparsed_replies({"extraction": {"unmatched": 0.25}, "n": 8})
-        (2, 8)
     """
-    if (
-        diagnostics
-        and {"unread", "replies"} <= diagnostics.keys()
-        and scores.keys().isdisjoint(("extraction", "outcomes"))
-    ):
-        return diagnostics["unread"], diagnostics["replies"]
+    counted = diagnostics or {}
+    if {"unread", "replies"} <= counted.keys() and scores.keys().isdisjoint(("extraction", "outcomes")):
+        return counted["unread"], counted["replies"]
     if "extraction" in scores:
         share = scores["extraction"].get("unmatched")
         of_circular = "n_passes" if scores.get("distribution_over") == "all passes" else "n_vanilla"

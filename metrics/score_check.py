@@ -44,12 +44,7 @@ def misfits(scores: Mapping[str, Any], where: str = "scores") -> Iterator[str]:
 
 
 def contradictions(scores: Mapping[str, Any], where: str = "scores") -> Iterator[str]:
-    """A message for each contradiction of scores without `misfits`, overall or within a group.
-
-    Examples:
-        >>> list(contradictions({"first_rate": 0.5, "second_rate": 0.2, "draw_rate": 0.1}))
-        ['scores.first_rate, second_rate and draw_rate add up to 0.8; expected 1']
-    """
+    """A message for each contradiction of scores without `misfits`, overall or within a group."""
     for keys in _WHOLES:
         shares = [value_at(scores, key) for key in keys]
         if all(map(_is_defined, shares)) and abs(sum(shares) - 1) > _TOLERANCE:

@@ -130,12 +130,7 @@ class ScoreSpec:
 
 
 def value_at(scores: Mapping[str, Any], key: str) -> Any:
-    """The value of a key, in which dots lead into nested mappings; None if there is no such value.
-
-    Examples:
-        >>> value_at({"yes_no": {"mean": 0.5}}, "yes_no.mean"), value_at({}, "yes_no.mean")
-        (0.5, None)
-    """
+    """The value of a key, in which dots lead into nested mappings; None if there is no such value."""
     found: Any = scores
     for part in key.split("."):
         found = found.get(part) if isinstance(found, Mapping) else None

@@ -90,10 +90,8 @@ def _extraction(mapping: str, label: str, *modules: str) -> tuple[ScoreSpec, ...
         "unmatched": "that name no option, or no image",
     }
     shares = (_neutral(f"{mapping}.{step}", f"{label} {how}", *modules) for step, how in steps.items())
-    return (
-        *shares,
-        *_unread(mapping, label, "cut off before they name an answer", "that could not be parsed", *modules),
-    )
+    unread = _unread(mapping, label, "cut off before they name an answer", "that could not be parsed", *modules)
+    return *shares, *unread
 
 
 def _unread(mapping: str, label: str, cut_off: str, unparseable: str, *modules: str) -> tuple[ScoreSpec, ...]:
@@ -253,14 +251,9 @@ for _spec in SCORES:
 
 
 def spec(key: str, module: str | None = None) -> ScoreSpec:
-    """The declaration of a key.
+    """The declaration of a key; raises KeyError for an undeclared one.
 
-    Args:
-        key: The key, with dots for nested mappings.
-        module: The metric. It matters for the correlations, whose items are counted differently by different metrics.
-
-    Raises:
-        KeyError: The key is not declared.
+    The module matters for the correlations, whose items are counted differently by different metrics.
 
     Examples:
         >>> spec("srcc", "paired_comparison").counts, spec("yes_no.mean").label
@@ -272,32 +265,17 @@ def spec(key: str, module: str | None = None) -> ScoreSpec:
 
 
 def specs_of(module: str) -> tuple[ScoreSpec, ...]:
-    """The declarations of all scores that a metric returns, its headline first.
-
-    Examples:
-        >>> [found.key for found in specs_of("paired_comparison") if found.in_table][:3]
-        ['accuracy_all', 'consistency', 'accuracy_consistent']
-    """
+    """The declarations of all scores that a metric returns, its headline first."""
     return tuple(sorted((found for found in SCORES if module in found.modules), key=lambda found: not found.headline))
 
 
 def correlations_of(module: str) -> tuple[ScoreSpec, ...]:
-    """The declarations of the correlations that a metric returns.
-
-    Examples:
-        >>> [found.key for found in correlations_of("softmax_iqa")]
-        ['srcc', 'plcc_fitted', 'plcc', 'krcc']
-    """
+    """The declarations of the correlations that a metric returns."""
     return tuple(found for found in specs_of(module) if found.unit is Unit.CORRELATION)
 
 
 def specs_in(scores: Mapping[str, Any]) -> tuple[ScoreSpec, ...]:
-    """The declarations of the scores in a metric's result for all items or for a group, in the order of the table.
-
-    Examples:
-        >>> [found.key for found in specs_in({"srcc": 0.5, "n": 10})]
-        ['srcc', 'n']
-    """
+    """The declarations of the scores in a metric's result for all items or for a group, in the order of the table."""
     return tuple(
         found
         for found in SCORES
@@ -306,10 +284,5 @@ def specs_in(scores: Mapping[str, Any]) -> tuple[ScoreSpec, ...]:
 
 
 def headline(module: str) -> ScoreSpec:
-    """The declaration of the score that represents a metric.
-
-    Examples:
-        >>> headline("judge_description").key
-        'mean'
-    """
+    """The declaration of the score that represents a metric."""
     return next(found for found in SCORES if found.headline and module in found.modules)

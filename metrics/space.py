@@ -35,16 +35,7 @@ _MOST_CHARACTERS = 1_000_000
 
 
 def prepare(name: str, folder: Path, install: str | None = INSTALL) -> None:
-    """Write the folder of a metric's Space, ready to be uploaded to the Hub.
-
-    Args:
-        name: One of `eyechart.metrics.list_metrics()`.
-        folder: The folder to make.
-        install: The requirement with which the Space installs eyechart.
-
-    Raises:
-        UsageError: The folder exists, or `install` is missing while eyechart has no public package.
-    """
+    """Write the folder of a metric's Space, ready to be uploaded to the Hub, which installs eyechart by `install`."""
     if install is None:
         raise UsageError(
             "eyechart is on no public index yet, so a Space cannot install it by name. Upload it to an address of your "
@@ -62,12 +53,7 @@ def prepare(name: str, folder: Path, install: str | None = INSTALL) -> None:
 
 
 def columns(arguments: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """The arguments with a value for each row; each group is a column of its own.
-
-    Examples:
-        >>> columns({"predictions": ["B"], "groups": {"kind": ["how"]}, "seed": 0})
-        {'predictions': ['B'], 'group: kind': ['how']}
-    """
+    """The arguments with a value for each row; each group is a column of its own."""
     groups = {f"{_GROUP}{name}": values for name, values in arguments.get("groups", {}).items()}
     return {name: values for name, values in arguments.items() if isinstance(values, list)} | groups
 
@@ -107,16 +93,10 @@ def _read(text: str, like: Sequence[Any], where: str) -> Any:
 def compute(
     name: str, example: Mapping[str, Any], rows: Sequence[Sequence[Any]], configuration: str | None = None
 ) -> tuple[list[list[str]], str]:
-    """Compute the scores of a page.
+    """Compute the scores of a page: the table of scores, with columns as in `HEAD`, and warnings; or [] and an error.
 
-    Args:
-        name: One of `eyechart.metrics.list_metrics()`.
-        example: The arguments that the page began with; all but its rows are kept.
-        rows: Cells of the rows, in the columns of the example; rows without text are left out.
-        configuration: The metric's configuration, if it has several.
-
-    Returns:
-        Rows of the table of scores, in the columns of `HEAD`, and the metric's warnings; or no rows and the error.
+    `example` are the arguments that the page began with, and `rows` the cells that replace its rows; rows without text
+    are left out.
     """
     try:
         # A new module for each call, because `evaluate` keeps the rows of a call that failed half-way.
@@ -167,17 +147,7 @@ def _table(name: str, scores: Mapping[str, Any]) -> Iterator[list[str]]:
 
 
 def interface(name: str) -> "gradio.Blocks":
-    """The page of a metric: the rows of its card's example, a button, the scores and the card.
-
-    Args:
-        name: One of `eyechart.metrics.list_metrics()`.
-
-    Returns:
-        The page; its method `launch()` serves it.
-
-    Raises:
-        ImportError: gradio is not installed.
-    """
+    """The page of a metric, to be launched: the rows of its card's example, a button, the scores and the card."""
     try:
         import gradio
     except ImportError as error:

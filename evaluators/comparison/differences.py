@@ -210,10 +210,13 @@ def resampled(
     return Resampled(scale * summed_score(means), scale * replicates.sum(axis=1), min(units))
 
 
-def _of_correlation(score: ScoreSpec, run: ItemScores, items: Sequence[ItemId], seed: int, name: str) -> Resampled:
+def _of_correlation(
+    score: ScoreSpec, run: ItemScores, items: Sequence[ItemId], seed: int, name: str, is_resampled: bool = True
+) -> Resampled:
     values, human = run.values_of(score, items), [run.human[item] for item in items]
-    of_srcc, of_plcc = bootstrap_correlations(values, human, part_generator(seed, name))
-    replicates = of_srcc if score.correlation == "spearman" else of_plcc
+    replicates = np.full(RESAMPLES, math.nan)
+    if is_resampled:
+        [replicates] = bootstrap_correlations(values, human, part_generator(seed, name), kinds=[score.correlation])
     return Resampled(_CORRELATIONS[score.correlation](values, human), replicates, len(items))
 
 
@@ -223,9 +226,11 @@ def _of_ranking(score: ScoreSpec, run: ItemScores, items: Sequence[ItemId], seed
     for item in items:
         pools.setdefault(item[0], []).append(item)
     parts = []
+    # Of smaller pools, `resampled_mean` reads no replicates.
+    are_resampled = min(map(len, pools.values())) >= FEW_UNITS
     for pool, images in pools.items():
         try:
-            parts.append(_of_correlation(score, run, images, seed, f"{name}/{pool}"))
+            parts.append(_of_correlation(score, run, images, seed, f"{name}/{pool}", are_resampled))
         except ScoringError:
             parts.append(Resampled(math.nan, np.full(RESAMPLES, math.nan), len(images)))
     scores, replicates, sizes = zip(*((part.score, part.replicates, part.units) for part in parts), strict=True)

@@ -18,7 +18,7 @@ from eyechart.evaluators.requests.types import Request, Response, Row
 from eyechart.evaluators.results.items import MAIN, Item, PackedItems, by_row, columns_of, with_columns
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.errors import ScoringWarning
-from eyechart.metrics.scoring.items import Items
+from eyechart.metrics.scoring.inputs import Items
 from eyechart.metrics.scoring.pairs.pools import AGGREGATORS, RIDGE, Pairs, PairSettings, check_pairs
 from eyechart.metrics.scoring.pairs.preferences import pair_outcomes, read_preferences, winners
 from eyechart.metrics.scoring.pairs.scores import pair_scores

@@ -27,7 +27,7 @@ from eyechart.evaluators.results.items import MAIN, UNKNOWN, Item, PackedItems, 
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.judging.lexical import lexical
 from eyechart.metrics.scoring.judging.replies import Judge
-from eyechart.metrics.scoring.own_scores import own_scores
+from eyechart.metrics.scoring.statistics.shares import own_scores
 
 T = TypeVar("T")
 FIXED = "fixed"

@@ -2,15 +2,12 @@
 
 ValueError
 └── ScoringError
-    ├── InputError             an argument is invalid; the message names it and the first invalid row
-    └── UndefinedScoreError    the input is valid, but the score is not defined for it
-        └── UnboundedScoresError   paired comparisons whose maximum likelihood scores are infinite
+    ├── InputError
+    └── UndefinedScoreError
+        └── UnboundedScoresError
 UserWarning
 └── ScoringWarning
-    ├── UndefinedScoreWarning  a score is undefined, and the metric returned nan
-    ├── SmallSampleWarning     a score was computed from too few items to be meaningful
-    ├── LeftOutWarning         rows that cannot be scored were left out and counted
-    └── LostRoundsWarning      a judge gave no reply in some rounds
+    └── UndefinedScoreWarning, SmallSampleWarning, LeftOutWarning, LostRoundsWarning
 
 Pure functions raise `UndefinedScoreError`; the `evaluate` modules turn it into nan and a warning.
 """
@@ -24,7 +21,7 @@ class ScoringError(ValueError):
 
 
 class InputError(ScoringError):
-    """An argument is invalid."""
+    """An argument is invalid; the message names it and the first invalid row."""
 
 
 class UndefinedScoreError(ScoringError):
@@ -53,11 +50,11 @@ class UndefinedScoreWarning(ScoringWarning):
 
 
 class SmallSampleWarning(ScoringWarning):
-    """A score was computed from too few items."""
+    """A score was computed from too few items to be meaningful."""
 
 
 class LeftOutWarning(ScoringWarning):
-    """Rows were left out of a score."""
+    """Rows that cannot be scored were left out and counted."""
 
 
 class LostRoundsWarning(ScoringWarning):

@@ -1,4 +1,10 @@
-"""Checks of arguments. Each error names the argument and the first invalid row."""
+"""Columns: checks of arguments, whose errors name the argument and the first invalid row; and items.
+
+Items are the outcome of each row of a metric's input, as columns of plain Python values. Every metric consists of two
+functions. The first reads the replies, with the help of a judge if there is one, and returns the items. It may be
+called for some rows at a time, as replies arrive. The second computes all scores from these columns, the references and
+the settings, so that scores can be recomputed from stored columns.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence, Sized
@@ -11,15 +17,19 @@ from numpy.typing import ArrayLike, NDArray
 from eyechart.metrics.scoring.errors import InputError
 
 FloatArray = NDArray[np.float64]
+Items = dict[str, list[Any]]
+"""Columns by name, as written."""
+ItemColumns = Mapping[str, Sequence[Any]]
+"""Columns by name, as read from any source."""
+
+
+def select_rows(items: ItemColumns, rows: Sequence[int]) -> Items:
+    """Some rows of every column."""
+    return {name: [column[row] for row in rows] for name, column in items.items()}
 
 
 def check_lengths(**columns: Sized) -> int:
-    """Check that columns, by argument name, have the same length of at least 1, and return it.
-
-    Examples:
-        >>> check_lengths(predictions=["A", "B"], references=["A", "A"])
-        2
-    """
+    """Check that columns, by argument name, have the same length of at least 1, and return it."""
     names = list(columns)
     expected = len(columns[names[0]])
     for name in names[1:]:
@@ -71,11 +81,6 @@ def scaled(values: FloatArray) -> tuple[FloatArray, int]:
     """Values divided by a power of two, and its exponent, so that their sums and squares do not overflow or underflow.
 
     The scaled values are at most 1 in size; the division causes no rounding.
-
-    Examples:
-        >>> values, exponent = scaled(np.array([3.0, -4.0]))
-        >>> values.tolist(), exponent
-        ([0.375, -0.5], 3)
     """
     exponent = int(np.frexp(np.abs(values).max())[1])
     return np.ldexp(values, -exponent), exponent
@@ -110,12 +115,7 @@ def check_member(argument: str, value: object, allowed: Sequence[str]) -> None:
 
 
 def rows_by_value(values: Sequence[str]) -> dict[str, list[int]]:
-    """The row numbers of each distinct value, in order of first appearance.
-
-    Examples:
-        >>> rows_by_value(["what", "how", "what"])
-        {'what': [0, 2], 'how': [1]}
-    """
+    """The row numbers of each distinct value, in order of first appearance."""
     rows: defaultdict[str, list[int]] = defaultdict(list)
     for row, value in enumerate(values):
         rows[value].append(row)
@@ -127,9 +127,7 @@ def map_groups(
 ) -> dict[str, dict[str, dict[str, Any]]]:
     """Scores for each value of each group, under the keys that results use.
 
-    Args:
-        groups: Group name to one value per row.
-        compute: Function of a part's name, such as "concern=blur", and its row numbers.
+    `compute` is a function of a part's name, such as "concern=blur", and its row numbers.
 
     Examples:
         >>> map_groups({"type": ["what", "how", "what"]}, lambda part, rows: {"n": len(rows)})

@@ -9,7 +9,7 @@ from eyechart.metrics.scoring.choices.accuracy import choice_scores
 from eyechart.metrics.scoring.choices.circular import circular_scores
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings, Replies
 from eyechart.metrics.scoring.choices.self_awareness import self_awareness_scores
-from eyechart.metrics.scoring.items import ItemColumns
+from eyechart.metrics.scoring.inputs import ItemColumns
 from eyechart.metrics.scoring.judging.answers import answer_scores
 from eyechart.metrics.scoring.judging.descriptions import description_scores
 from eyechart.metrics.scoring.judging.replies import JudgeSettings

@@ -18,19 +18,13 @@ from eyechart.metrics.scoring.choices.positions import position_bias
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings, Replies, extraction_shares
 from eyechart.metrics.scoring.choices.text import comparison_key
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
-from eyechart.metrics.scoring.inputs import map_groups
-from eyechart.metrics.scoring.items import ItemColumns
+from eyechart.metrics.scoring.inputs import ItemColumns, map_groups
 from eyechart.metrics.scoring.statistics.intervals import Interval, listed_intervals
 from eyechart.metrics.scoring.statistics.shares import Clusters, balanced_interval, share_interval
 
 
 def random_guess(n_options: Sequence[float]) -> float:
-    """Accuracy expected from guessing: the mean of 1 / number of options per accepted option.
-
-    Examples:
-        >>> random_guess([2, 4])
-        0.375
-    """
+    """Accuracy expected from guessing: the mean of 1 / number of options per accepted option."""
     return float(np.mean(1.0 / np.asarray(n_options, dtype=np.float64)))
 
 
@@ -41,10 +35,6 @@ def choice_distribution(
 
     The shares sum to 1; those of `predicted` include "none". Several accepted options share their row equally. Without
     rows, the shares are nan.
-
-    Examples:
-        >>> choice_distribution(["A", None], ["A", "B"], 2)
-        {'predicted': {'A': 0.5, 'B': 0.0, 'none': 0.5}, 'correct': {'A': 0.5, 'B': 0.5}}
     """
     n = len(correct) or float("nan")
     letters = ascii_uppercase[:n_letters]

@@ -33,8 +33,7 @@ from numpy.typing import NDArray
 from eyechart.metrics.scoring.choices.accuracy import reply_shares
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings, Replies, read_choices
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
-from eyechart.metrics.scoring.inputs import check_count, check_member, map_groups
-from eyechart.metrics.scoring.items import ItemColumns, Items
+from eyechart.metrics.scoring.inputs import ItemColumns, Items, check_count, check_member, map_groups
 from eyechart.metrics.scoring.judging.replies import Judge
 from eyechart.metrics.scoring.statistics.intervals import listed_intervals
 from eyechart.metrics.scoring.statistics.shares import Clusters, share_interval
@@ -64,12 +63,6 @@ def find_questions(replies: Replies) -> Questions:
 
     Without `pass_counts`, a question has as many passes as options that change position between its rows, or as options
     if only one row is given; but at least as many as rows.
-
-    Examples:
-        >>> shown = [["x", "y", "none"], ["y", "x", "none"]]
-        >>> passes = find_questions(Replies(None, ["A", "B"], shown, question_ids=["q", "q"], rotations=[0, 1]))
-        >>> passes.ids, passes.of_row.tolist(), passes.n_passes.tolist(), passes.chance.round(4).tolist()
-        (['q'], [0, 0], [2], [0.1111])
     """
     ids, rotations, counts = replies.question_ids or (), replies.rotations or (), replies.pass_counts
     rows_of: dict[str, list[int]] = {}
@@ -136,11 +129,8 @@ def read_circular(
 def add_circular(items: Items, replies: Replies, missing: str = "error") -> Items:
     """The items, and `circular_correct`: whether the question of each row is answered correctly in every pass.
 
-    Args:
-        items: What `read_choices` returned.
-        replies: The replies, with `question_ids` and `rotations`; their texts are not needed.
-        missing: What happens to a question with missing passes whose given passes are all correct: "error", or "drop",
-            which makes `circular_correct` None.
+    A question with missing passes whose given passes are all correct is an error, or is None with "drop". The texts of
+    the replies are not needed.
 
     Examples:
         >>> asked = {"question_ids": ["p", "p", "q"], "rotations": [0, 1, 0]}

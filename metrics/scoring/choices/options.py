@@ -7,12 +7,7 @@ MOST_OPTIONS = len(ascii_uppercase)
 
 
 def right_text(reference: str, options: Sequence[str]) -> str:
-    """The text of the correct option; of several accepted options, their texts.
-
-    Examples:
-        >>> right_text("AC", ["red", "blue", "crimson"])
-        'red or crimson'
-    """
+    """The text of the correct option; of several accepted options, their texts with "or"."""
     return " or ".join(options[ascii_uppercase.index(letter)] for letter in reference)
 
 

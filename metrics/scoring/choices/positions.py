@@ -30,21 +30,14 @@ from eyechart.metrics.scoring.statistics.shares import Clusters
 def position_bias(
     correct: ArrayLike, references: Sequence[str], n_options: Sequence[int], clusters: Clusters
 ) -> dict[str, Any]:
-    """Recall by position and its spread, as the key `position_bias` of scores.
+    """The key `position_bias` of scores, whose letters are also positions; `n_options` has the options of each row.
 
-    Args:
-        correct: Whether each row is correct, shape (n,).
-        references: Letters of the correct options, which are also their positions.
-        n_options: Number of options of each row.
-        clusters: Which rows belong together.
-
-    Returns:
-        `recall`, for each letter the share of correct answers when the correct option has this letter, in [0, 1];
-        `spread`, the standard deviation of recall over positions, in [0, 0.5], 0 without a preference; and
-        `spread_by_chance`, an estimate of the root mean square of the spread over repeated draws of rows, if recall is
-        the same at all positions and different clusters are independent. If rows have different numbers of options,
-        both are means over these numbers, weighted by their rows. An empty dict without rows, or if all rows with the
-        same number of options have their correct options at one position.
+    Returns `recall`, for each letter the share of correct answers when the correct option has this letter, in [0, 1];
+    `spread`, the standard deviation of recall over positions, in [0, 0.5], 0 without a preference; and
+    `spread_by_chance`, an estimate of the root mean square of the spread over repeated draws of rows, if recall is the
+    same at all positions and different clusters are independent. If rows have different numbers of options, both are
+    means over these numbers, weighted by their rows. An empty dict without rows, or if all rows with the same number of
+    options have their correct options at one position.
 
     Examples:
         >>> rows = Clusters.of(None, 4)

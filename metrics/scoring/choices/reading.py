@@ -21,8 +21,7 @@ from typing import Any
 from eyechart.metrics.scoring.choices.options import MOST_OPTIONS, right_text
 from eyechart.metrics.scoring.choices.replies import EXTRACTIONS, UNREAD, Extraction, read_reply
 from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.inputs import check_count, check_groups, check_lengths, check_member
-from eyechart.metrics.scoring.items import Items
+from eyechart.metrics.scoring.inputs import Items, check_count, check_groups, check_lengths, check_member
 from eyechart.metrics.scoring.judging.prompts import render, template_version
 from eyechart.metrics.scoring.judging.replies import NO_OPTION, Judge, ask_all, majority, parse_letter, parse_score
 from eyechart.metrics.scoring.reasoning import split_reasoning
@@ -146,12 +145,7 @@ class ExtractionSettings:
         return choice is None and not (step == "judge" and self.are_votes)
 
     def applying(self, failed_rounds: Iterable[int | None], steps: Iterable[str | None]) -> dict[str, Any]:
-        """The settings that a result depends on, and how often the judge was asked and decided nothing, from its items.
-
-        Examples:
-            >>> ExtractionSettings(fallback="random", seed=3).applying([], [])
-            {'extraction_mode': 'declared', 'fallback': 'random', 'seed': 3}
-        """
+        """The settings that a result depends on, and how often the judge was asked and decided nothing."""
         # The key "extraction" already has the shares of the steps.
         settings: dict[str, Any] = {"extraction_mode": self.extraction, "fallback": self.fallback}
         if self.fallback == "random":
@@ -175,13 +169,7 @@ class ExtractionSettings:
 
 
 def read_choices(replies: Replies, settings: ExtractionSettings | None = None, judge: Judge | None = None) -> Items:
-    """Read replies; with a judge, whose name the settings hold, also by asking it.
-
-    Returns:
-        `choice`: the letter of the chosen option; None if there is no choice, if the judge named X, or if it voted that
-        the reply is incorrect. `step`: the step that decided the row, one of `STEPS`; or the reason why no step did,
-        one of `UNREAD`. `correct`. `judge_failed_rounds`: number of rounds without a usable judge reply; None if the
-        judge was not asked.
+    """Read replies; with a judge, whose name the settings hold, also by asking it. The metrics' cards have the columns.
 
     Examples:
         >>> read_choices(Replies(["B", "dunno"], ["B", "A"], [["Yes", "No"]] * 2))["choice"]
@@ -268,10 +256,6 @@ def random_choice(n_options: int, seed: int, question_id: object, rotation: int 
     """Draw a letter of the options, or None for X, as in step 3 of MMBench.
 
     The draw is a hash of seed, question and rotation, so it does not depend on the order or number of rows.
-
-    Examples:
-        >>> random_choice(4, seed=0, question_id=17)
-        'D'
     """
     digest = hashlib.sha256(f"{seed}/{question_id}/{rotation}".encode()).digest()
     index = int.from_bytes(digest[:8], "big") % (n_options + 1)
@@ -279,15 +263,7 @@ def random_choice(n_options: int, seed: int, question_id: object, rotation: int 
 
 
 def extraction_shares(steps: Sequence[str]) -> dict[str, float]:
-    """Shares of rows by the step that decided them, of undecided rows (`unmatched`), and of each reason for those.
-
-    nan without rows.
-
-    Examples:
-        >>> shares = extraction_shares(["exact", "exact", "judge", "cut_off"])
-        >>> {name: share for name, share in shares.items() if share}
-        {'exact': 0.5, 'judge': 0.25, 'unmatched': 0.25, 'cut_off': 0.25}
-    """
+    """Shares of rows by step, of undecided rows (`unmatched`), and of each reason for those; nan without rows."""
     counts = Counter(steps)
     counts["unmatched"] = sum(counts[reason] for reason in UNREAD)
     return {name: counts[name] / len(steps) if steps else float("nan") for name in (*STEPS, "unmatched", *UNREAD)}

@@ -22,8 +22,7 @@ from numpy.typing import ArrayLike
 from eyechart.metrics.scoring.choices.accuracy import random_guess, reply_shares
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings, Replies, extraction_shares, read_choices
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
-from eyechart.metrics.scoring.inputs import check_member, map_groups
-from eyechart.metrics.scoring.items import ItemColumns, Items
+from eyechart.metrics.scoring.inputs import ItemColumns, Items, check_member, map_groups
 from eyechart.metrics.scoring.judging.replies import Judge
 from eyechart.metrics.scoring.statistics.intervals import listed_intervals
 from eyechart.metrics.scoring.statistics.shares import Clusters, share_interval
@@ -62,11 +61,7 @@ def read_self_awareness(
 
     If the refusal was drawn at random, a missing forced reply counts as "". A forced reply that names no option counts
     as neither correct nor incorrect ("apart"), or as "wrong", as in Eq. 3, where everything except the correct answer
-    is incorrect. "", a failed request, always counts as "apart".
-
-    Returns:
-        The items of `read_choices`; `forced_choice` (a letter in `choices`), `forced_step` and
-        `forced_judge_failed_rounds`, None if the question was not refused; and `outcome`, one of `OUTCOMES`.
+    is incorrect. "", a failed request, always counts as "apart". The metric's card has the columns.
 
     Examples:
         >>> first, forced = ["Bright", "I don't know", "B"], [None, "B", "Bright"]
@@ -185,12 +180,6 @@ def awareness_shares(refused: ArrayLike, outcomes: Sequence[str], clusters: Clus
     (Eq. 2); and `score_sa`, their sum (Eq. 4). In [0, 1]: `answer_accuracy`, the share of correct answers among the
     questions not refused (Eq. 5; 1 is best, nan if all were refused); and `answer_rate`, the share of questions not
     refused (Eq. 6; neither end is better).
-
-    Examples:
-        >>> outcomes = ["right answer"] * 3 + ["wrong answer", "right refusal"] + ["wrong refusal"] * 3
-        >>> found = awareness_shares([False] * 4 + [True] * 4, outcomes, Clusters.of(None, 8))
-        >>> found["score_cc"], found["score_rc"], found["score_sa"], found["answer_rate"], found["answer_accuracy"]
-        (37.5, 12.5, 50.0, 0.5, 0.75)
     """
     answered, found = ~np.asarray(refused, dtype=bool), np.array(outcomes)
     n = len(found)

@@ -15,8 +15,7 @@ import numpy as np
 
 from eyechart.metrics.scoring.choices.text import comparison_key
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
-from eyechart.metrics.scoring.items import ItemColumns, Items
-from eyechart.metrics.scoring.judging.prompts import template_version
+from eyechart.metrics.scoring.inputs import ItemColumns, Items
 from eyechart.metrics.scoring.judging.replies import (
     Judge,
     JudgeSettings,
@@ -39,14 +38,10 @@ SCALE = (1, 2, 3, 4, 5)
 def read_answers(
     predictions: Sequence[str], references: Sequence[str], questions: Sequence[str], judge: Judge, rounds: int = 1
 ) -> Items:
-    """Ask a judge about n answers, without their reasoning.
+    """Ask a judge about n answers, without their reasoning; the metric's card has the columns.
 
-    "" is a failed or empty answer, or a private reference, whose row is left out.
-
-    Returns:
-        `judge_score`: the mean over usable rounds in [1, 5], higher is better; None without a usable round. `rounds`: a
-        list that contains one list with the score of each round, None for a failed round. `exact_match`.
-        `empty_prediction`: whether there was no text to judge. All values are None for a row that is left out.
+    "" is a failed or empty answer, or a private reference, whose row is left out: all its values are None. `rounds`
+    contains one list with the score of each round, None for a failed round.
 
     Examples:
         >>> items = read_answers(["bicycle"], ["bike"], ["What does he ride?"], lambda messages, n: ["Score: 4"])
@@ -74,27 +69,8 @@ def answer_scores(
     """Everything that `judge_answer` returns, overall and by group, from what `read_answers` returned.
 
     `clusters` names what each row shares with others, such as its image; None if rows are independent.
-
-    Raises:
-        InputError: No row has a reference.
-
-    Warns:
-        UndefinedScoreWarning: The mean score is nan because every round failed.
-        LeftOutWarning: Rows have no reference.
-
-    Examples:
-        >>> items = {"rounds": [[[4]]], "exact_match": [False], "empty_prediction": [False]}
-        >>> scores = answer_scores(items, None, JudgeSettings("me", rounds=1))
-        >>> scores["mean_score"], scores["exact_match"]
-        (4.0, 0.0)
     """
-    return scores_by_group(items, groups, clusters, _scores) | {
-        "judge": settings.judge,
-        "template": TEMPLATE,
-        "template_version": template_version(TEMPLATE),
-        "wording": "eyechart",
-        "rounds": settings.rounds,
-    }
+    return scores_by_group(items, groups, clusters, _scores) | settings.applying(TEMPLATE, TEMPLATE, "eyechart")
 
 
 def _scores(where: str, items: ItemColumns, clusters: Clusters) -> dict[str, Any]:

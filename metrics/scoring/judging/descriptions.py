@@ -16,8 +16,7 @@ import numpy as np
 
 from eyechart.metrics.scoring.choices.replies import ENDS, REFUSED, UNPARSEABLE, unread_shares
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
-from eyechart.metrics.scoring.items import ItemColumns, Items
-from eyechart.metrics.scoring.judging.prompts import template_version
+from eyechart.metrics.scoring.inputs import ItemColumns, Items
 from eyechart.metrics.scoring.judging.replies import (
     Judge,
     JudgeSettings,
@@ -39,8 +38,6 @@ DIMENSIONS = {
     "q_bench": ("completeness", "preciseness", "relevance"),
     "aesbench": ("relevance", "precision", "completeness"),
 }
-# Whether the judge prompts are published or our own.
-_WORDING = {"q_bench": "published", "aesbench": "eyechart"}
 
 
 def read_descriptions(
@@ -53,14 +50,10 @@ def read_descriptions(
 ) -> Items:
     """Ask a judge about n descriptions, without their reasoning.
 
-    "" is a failed or empty description, or a private reference, whose row is left out. `finish_reasons` are from
-    `reasoning.FINISH_REASONS`, or None if they are not known.
-
-    Returns:
-        For each of the template's `DIMENSIONS`, the mean over usable rounds in [0, 2], higher is better; None without a
-        usable round. `rounds`: for each dimension, in this order, the score of each round, None for a failed round.
-        `empty_prediction`: whether there was no text to judge. All these values are None for a row that is left out.
-        `finish_reason`, for every row: "reasoning" if the text consists only of unfinished reasoning.
+    "" is a failed or empty description, or a private reference, whose row is left out: its values are None except
+    `finish_reason`. `finish_reasons` are from `reasoning.FINISH_REASONS`, or None if they are not known; the returned
+    one is "reasoning" if the text consists only of unfinished reasoning. `rounds` has a list for each dimension. The
+    metric's card explains the columns.
 
     Examples:
         >>> items = read_descriptions(["It is dark."], ["It is dark."], lambda messages, n: ["Score: 1"] * n, rounds=2)
@@ -89,10 +82,6 @@ def text_outcome(finish_reason: str | None, is_empty: bool) -> str | None:
     """Why a text is incomplete, one of `choices.replies.UNREAD`; None if it is complete or its end is not known.
 
     As for choices, an empty text that ended by itself is "unparseable".
-
-    Examples:
-        >>> text_outcome("length", False), text_outcome("stop", True), text_outcome("stop", False)
-        ('cut_off', 'unparseable', None)
     """
     return ENDS.get(finish_reason or "", UNPARSEABLE if is_empty else None)
 
@@ -107,19 +96,6 @@ def description_scores(
     """Everything that `judge_description` returns, overall and by group, from what `read_descriptions` returned.
 
     `clusters` names what each row shares with others, such as its image; None if rows are independent.
-
-    Raises:
-        InputError: No row has a reference.
-
-    Warns:
-        UndefinedScoreWarning: A score is nan because every round failed.
-        LeftOutWarning: Rows have no reference.
-
-    Examples:
-        >>> items = {"rounds": [[[1], [2], [0]]], "empty_prediction": [False], "finish_reason": [None]}
-        >>> scores = description_scores(items, None, JudgeSettings("me", rounds=1))
-        >>> scores["completeness"]["score"], scores["sum"], scores["n"], scores["judge"]
-        (1.0, 3.0, 1, 'me')
     """
     reasons = zip(items["finish_reason"], items["rounds"], strict=True)
     has_outcomes = any(reason is not None and rounds is not None for reason, rounds in reasons)
@@ -129,14 +105,10 @@ def description_scores(
         outcomes = map(text_outcome, part["finish_reason"], part["empty_prediction"])
         return found | ({"outcomes": unread_shares(list(outcomes))} if has_outcomes else {})
 
-    return scores_by_group(items, groups, clusters, compute) | {
-        "judge": settings.judge,
-        "template": template,
-        # The three templates of one wording have the same version.
-        "template_version": template_version(f"{template}_relevance"),
-        "wording": _WORDING[template],
-        "rounds": settings.rounds,
-    }
+    # The three templates of one wording have the same version. Only those of Q-Bench are published.
+    wording = "published" if template == "q_bench" else "eyechart"
+    applying = settings.applying(template, f"{template}_relevance", wording)
+    return scores_by_group(items, groups, clusters, compute) | applying
 
 
 def _scores(where: str, items: ItemColumns, names: Sequence[str], clusters: Clusters) -> dict[str, Any]:

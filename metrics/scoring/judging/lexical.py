@@ -39,9 +39,6 @@ _ENDING = re.compile(r"(?<=\w\w(\w))\1?(?:iness|ness|ing|ed|es|ly|y|e|(?<![us])s
 def lexical(messages: Messages, n: int) -> list[str]:
     """Reply n times alike to a conversation from `prompts.render`, in the form that its template asks for.
 
-    Raises:
-        InputError: The conversation does not come from one of the templates.
-
     Examples:
         >>> from eyechart.metrics.scoring.judging.prompts import render
         >>> fields = {"description": "It is dark and noisy.", "reference": "A dark image with vivid colors and noise."}

@@ -21,9 +21,8 @@ from typing import Any
 import numpy as np
 
 from eyechart.metrics.scoring.errors import InputError, LeftOutWarning, LostRoundsWarning, UndefinedScoreError
-from eyechart.metrics.scoring.inputs import FloatArray, check_count, map_groups
-from eyechart.metrics.scoring.items import ItemColumns, select_rows
-from eyechart.metrics.scoring.judging.prompts import Messages, render
+from eyechart.metrics.scoring.inputs import FloatArray, ItemColumns, check_count, map_groups, select_rows
+from eyechart.metrics.scoring.judging.prompts import Messages, render, template_version
 from eyechart.metrics.scoring.reasoning import split_reasoning
 from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_ratios
 from eyechart.metrics.scoring.statistics.intervals import Interval
@@ -37,15 +36,14 @@ then asked about all conversations at once.
 """
 Rounds = Sequence[float | None]
 """Scores of one item in each round; None for a failed round."""
-
 NO_OPTION = "X"
 """The judge's answer if a reply matches no option (MMBench, Appendix D)."""
 
 _DECORATION = re.compile(r"[*_`]+")
 _SCORE = re.compile(r"(?:(?:score|result)\s{0,8}[:=]?\s{0,8})?(\d)\s{0,8}\.?", re.IGNORECASE)
 _LETTER = re.compile(r"(?i:(?:your output|output|answer)\s{0,8}:\s{0,8})?[(\[\"']?([A-Z])[)\]\"']?[.:)]?")
+# Maximum length of a reply in one of the expected forms, without reasoning.
 _LONGEST = 64
-"""Maximum length of a reply in one of the expected forms, without reasoning."""
 
 
 @dataclass(frozen=True)
@@ -59,19 +57,15 @@ class JudgeSettings:
         """Check the settings before a judge is asked, which may cost money."""
         check_count("rounds", self.rounds)
 
+    def applying(self, name: str, template: str, wording: str) -> dict[str, Any]:
+        """The settings that a result depends on; `name` stands for templates like this one."""
+        version = template_version(template)
+        named = {"judge": self.judge, "template": name, "template_version": version, "wording": wording}
+        return named | {"rounds": self.rounds}
+
 
 def judge_name(judge: Judge) -> str:
-    """The judge's name in results: its attribute `name`, or else the name of its function or class.
-
-    Raises:
-        InputError: It cannot be called.
-
-    Examples:
-        >>> def strict(messages, n):
-        ...     return ["0"] * n
-        >>> judge_name(strict)
-        'strict'
-    """
+    """The judge's name in results: its attribute `name`, or else the name of its function or class."""
     if not callable(judge):
         raise InputError(f"judge is {judge!r}; it must be a callable judge(messages, n) or None")
     name = getattr(judge, "name", None) or getattr(judge, "__name__", None)
@@ -86,15 +80,9 @@ def name_or_none(judge: Judge | None) -> str | None:
 def ask_all(judge: Judge, conversations: Sequence[Messages], rounds: int) -> list[list[str | None]]:
     """Replies of a judge to several conversations, `rounds` for each; None for a reply that is lost or no string.
 
-    A judge without a method `ask_all` is called once for each conversation, in order. If it raises an error or returns
-    a wrong number of replies, the rounds of this conversation are lost. A judge with `ask_all` must handle lost rounds
-    itself, so its errors are fatal.
-
-    Raises:
-        InputError: The judge's `ask_all` returned replies to a wrong number of conversations.
-
-    Warns:
-        LostRoundsWarning: A judge without `ask_all` raised an error.
+    A judge without a method `ask_all` is called once for each conversation, in order. If it raises an error, with a
+    `LostRoundsWarning`, or returns a wrong number of replies, the rounds of this conversation are lost. A judge with
+    `ask_all` must handle lost rounds itself, so its errors are fatal.
     """
     replies: list[list[str | None]]
     if together := getattr(judge, "ask_all", None):
@@ -129,10 +117,8 @@ def parse_score(reply: str | None, allowed: Sequence[int] = (0, 1)) -> int | Non
     """The score in a reply such as `Score: 1`, `Result:1`, `1` or `**Score:** 2`; None for any other reply.
 
     Examples:
-        >>> parse_score("**Score:** 2", allowed=(0, 1, 2)), parse_score("<think>A blur, so 0.</think>Score: 0")
-        (2, 0)
-        >>> parse_score("Score: 1 because the answer is close") is None
-        True
+        >>> parse_score("**Score:** 1"), parse_score("Score: 1 because the answer is close")
+        (1, None)
     """
     match = _SCORE.fullmatch(_bare(reply))
     score = int(match[1]) if match else None
@@ -140,23 +126,13 @@ def parse_score(reply: str | None, allowed: Sequence[int] = (0, 1)) -> int | Non
 
 
 def parse_letter(reply: str | None, n_options: int) -> str | None:
-    """The letter in a reply such as `B`, `(B)` or `Your output: B`; "X" for no option; None for any other reply.
-
-    Examples:
-        >>> parse_letter(" B.", 4), parse_letter("X", 4), parse_letter("E", 4), parse_letter("It is B", 4)
-        ('B', 'X', None, None)
-    """
+    """The letter in a reply such as `B`, `(B)` or `Your output: B`; "X" for no option; None for any other reply."""
     match = _LETTER.fullmatch(_bare(reply))
     return match[1] if match and match[1] in (NO_OPTION, *ascii_uppercase[:n_options]) else None
 
 
 def majority(votes: Sequence[str | int | None]) -> str | int | None:
-    """The most frequent vote; None without a vote, or with a tie. None, a failed round, is not a vote.
-
-    Examples:
-        >>> majority([1, 0, 1, None]), majority(["A", "B"])
-        (1, None)
-    """
+    """The most frequent vote; None without a vote, or with a tie. None, a failed round, is not a vote."""
     most = multimode(vote for vote in votes if vote is not None)
     return most[0] if len(most) == 1 else None
 
@@ -174,18 +150,8 @@ def ask_scores(
 ) -> list[Rounds | None]:
     """Scores of n texts in every round, None for a failed round; None for a text without a reference.
 
-    Args:
-        template: Name of the judge's template.
-        fields: Its placeholders, with n texts each: the judged texts first, `reference` among the others.
-        scale: The possible scores, lowest first, which an empty text gets.
-        judge: `judge(messages, n)`, which returns n replies.
-        rounds: Number of judge replies per text.
-
-    Examples:
-        >>> judge = lambda messages, n: ["Score: 2", "two"]
-        >>> fields = {"description": ["Dark and blurry.", "", "Dark."], "reference": ["Dark.", "Dark.", ""]}
-        >>> ask_scores("q_bench_relevance", fields, (0, 1, 2), judge, rounds=2)
-        [[2, None], [0, 0], None]
+    `fields` are the template's placeholders, with n texts each: the judged texts first, `reference` among the others.
+    An empty text gets the first score of the scale.
     """
     scores: list[Rounds | None] = [None if not text.strip() else [scale[0]] * rounds for text in fields["reference"]]
     texts = next(iter(fields.values()))
@@ -197,12 +163,7 @@ def ask_scores(
 
 
 def mean_score(rounds: Rounds | None) -> float | None:
-    """Mean over the rounds with a score; None if there are none.
-
-    Examples:
-        >>> mean_score([2, None, 1]), mean_score([None])
-        (1.5, None)
-    """
+    """Mean over the rounds with a score; None if there are none."""
     given = [score for score in rounds or () if score is not None]
     return sum(given) / len(given) if given else None
 
@@ -222,12 +183,7 @@ def score_frequencies(items: Sequence[Rounds], scale: Sequence[float]) -> dict[f
 
 
 def mean_of_frequencies(frequencies: Mapping[float, float]) -> float:
-    """The mean score from frequencies: P_1 + 2 P_2 on the scale 0, 1, 2 (Q-Bench, Table 3).
-
-    Examples:
-        >>> round(mean_of_frequencies({0: 0.2748, 1: 0.5474, 2: 0.1778}), 2)
-        0.9
-    """
+    """The mean score from frequencies: P_1 + 2 P_2 on the scale 0, 1, 2 (Q-Bench, Table 3)."""
     return math.fsum(score * share for score, share in frequencies.items())
 
 
@@ -237,11 +193,7 @@ def mean_scores(columns: Sequence[Sequence[Rounds]]) -> FloatArray:
 
 
 def summed_score(means: FloatArray) -> float:
-    """The sum over k questions of the mean over items; `means` as `mean_scores` returns them.
-
-    Raises:
-        UndefinedScoreError: No item has a score for one of the questions.
-    """
+    """The sum over k questions of the mean over items; `means` as `mean_scores` returns them."""
     given = [column[~np.isnan(column)] for column in means]
     if not all(map(len, given)):
         raise UndefinedScoreError("the judge gave no score in any round")

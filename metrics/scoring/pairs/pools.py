@@ -77,7 +77,7 @@ class PairSettings:
             check_seed(self.order_seed, "order_seed")
         if not isinstance(self.ridge, int | float) or not 0 < self.ridge < math.inf:
             raise InputError(f"ridge is {self.ridge!r}; it must be a positive number")
-        # Its checks run here, before anything is computed.
+        # Check the others.
         self.quality()
 
     def quality(self) -> QualitySettings:
@@ -115,8 +115,7 @@ def check_pairs(
 ) -> Pairs:
     """Check columns and combine them into pairs; raises `InputError` for an invalid row.
 
-    `better` has the better image of each pair, "first", "second" or None, if no qualities are known; the references
-    are then not used.
+    `better` names the better image of each pair if no qualities are known; the references are then not used.
     """
     if better is None:
         first = check_opinions("first_references", first_references)

@@ -18,8 +18,7 @@ import numpy as np
 
 from eyechart.metrics.scoring.choices.reading import extraction_shares
 from eyechart.metrics.scoring.choices.replies import why_unread
-from eyechart.metrics.scoring.inputs import check_lengths
-from eyechart.metrics.scoring.items import ItemColumns, Items
+from eyechart.metrics.scoring.inputs import ItemColumns, Items, check_lengths
 from eyechart.metrics.scoring.pairs.pools import Pairs, WinnerArray
 from eyechart.metrics.scoring.pairs.replies import read_preference
 from eyechart.metrics.scoring.statistics.dyadic import dyadic_share_interval
@@ -37,8 +36,7 @@ def read_pairs(
 ) -> Items:
     """Read the replies to each of n pairs as given and with the two images swapped; the metric's card has the columns.
 
-    `finish_reasons` are from `reasoning.FINISH_REASONS`; None if that is not known. Raises `InputError` if the lengths
-    differ or there are no pairs.
+    `finish_reasons` are from `reasoning.FINISH_REASONS`; None if that is not known.
 
     Examples:
         >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
@@ -85,15 +83,7 @@ def winners(items: ItemColumns) -> WinnerArray:
 
 
 def preference_scores(items: ItemColumns, pairs: Pairs) -> dict[str, Any]:
-    """Consistency, accuracy and position bias from the items of `read_pairs`; the metric's card explains each score.
-
-    Examples:
-        >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
-        >>> pairs = check_pairs(list("abcd"), list("efgh"), [3, 1, 1, 2], [1, 2, 0, 2])
-        >>> scores = preference_scores(read_pairs(["A", "A", "B", "A"], ["B", "A", "A", ""], pairs), pairs)
-        >>> scores["consistency"], scores["accuracy_consistent"], round(scores["accuracy_all"], 3), scores["draw_rate"]
-        (0.5, 0.5, 0.333, 0.125)
-    """
+    """Consistency, accuracy and position bias from the items of `read_pairs`; the metric's card explains each score."""
     choices = np.array([items["choice"], items["reversed_choice"]], dtype=object)
     is_draw, is_first = ~choices.astype(bool), choices == "first"
     consistent, correct = np.array(items["consistent"], dtype=bool), np.array(items["correct"], dtype=bool)

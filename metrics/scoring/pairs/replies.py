@@ -57,14 +57,8 @@ def read_preference(text: str, finish_reason: str | None = None) -> Preference |
     `finish_reason` says how the reply ended, one of `reasoning.FINISH_REASONS`; None if that is not known.
 
     Examples:
-        >>> read_preference("B. The second image.")
-        'second'
-        >>> read_preference("Image 1 has better visual quality than image 2.")
-        'first'
-        >>> read_preference("The second image is blurrier than the first image.") is None
-        True
-        >>> read_preference("The light is poor. The first image is better at", finish_reason="length") is None
-        True
+        >>> read_preference("B. The second image."), read_preference("The second image is blurrier than the first.")
+        ('second', None)
     """
     text, contained = take_containers(ends(split_reasoning(text).answer, 20_000))
     found = {_one_preferred(content) for content in contained or [text]}

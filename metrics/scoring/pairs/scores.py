@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from eyechart.metrics.scoring.errors import SmallSampleWarning, UndefinedScoreError, UndefinedScoreWarning
-from eyechart.metrics.scoring.inputs import FloatArray
-from eyechart.metrics.scoring.items import ItemColumns, select_rows
+from eyechart.metrics.scoring.inputs import FloatArray, ItemColumns, select_rows
 from eyechart.metrics.scoring.pairs.pools import ImagePool, Pairs, PairSettings, WinnerArray, rank_pool, split_pools
 from eyechart.metrics.scoring.pairs.preferences import preference_scores, winners
 from eyechart.metrics.scoring.quality.pooling import Pooled
@@ -30,17 +29,7 @@ _Ranked = tuple[dict[str, float], Correlations]
 
 
 def pair_scores(items: ItemColumns, pairs: Pairs, settings: PairSettings | None = None) -> dict[str, Any]:
-    """Everything that `paired_comparison` returns, from the items of `read_pairs`; the metric's card explains it.
-
-    Examples:
-        >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
-        >>> from eyechart.metrics.scoring.pairs.preferences import read_pairs
-        >>> number = list(range(30))
-        >>> pairs = check_pairs(number, number[1:] + [99], number, number[1:] + [99])
-        >>> scores = pair_scores(read_pairs(["B"] * 30, ["A"] * 30, pairs), pairs)
-        >>> scores["accuracy_all"], scores["n_images"], round(scores["srcc"], 4), scores["scores"][99]
-        (1.0, 31, 1.0, 100.0)
-    """
+    """Everything that `paired_comparison` returns, from the items of `read_pairs`; the metric's card explains it."""
     settings = settings or PairSettings()
     pools = split_pools(pairs)
     preferred = winners(items)
@@ -81,10 +70,12 @@ def _rank(name: str, pool: ImagePool, winner: WinnerArray, settings: PairSetting
     except UndefinedScoreError as error:
         reasons = {str(error): ("scores", *CORRELATIONS)}
     if reasons:
-        nothing = np.full(settings.resamples, np.nan)
-        correlations = Correlations(dict.fromkeys(SCORES, float("nan")), (nothing, nothing), n, reasons)
+        nothing = np.full((2, settings.resamples), np.nan)
+        correlations = Correlations(dict.fromkeys(SCORES, float("nan")), nothing, n, reasons)
     else:
-        correlations = correlate(name, Pooled(scores, scores), pool.references, settings.quality())
+        # Of fewer images, nothing would read the replicates.
+        kinds = ("spearman", "pearson") if n >= FEW_UNITS else ()
+        correlations = correlate(name, Pooled(scores, scores), pool.references, settings.quality(), kinds)
     return dict(zip(pool.image_ids, scores.tolist(), strict=True)), correlations
 
 
@@ -95,7 +86,7 @@ def _average(parts: Sequence[Correlations], settings: PairSettings) -> Correlati
         resampled_mean([part[name] for part in scores], [part.replicates[side] for part in parts], sizes, settings)
         for side, name in enumerate(("srcc", "plcc"))
     )
-    return Correlations(pool_means(scores, sizes, settings), (srcc, plcc), sum(sizes), {}, units=units)
+    return Correlations(pool_means(scores, sizes, settings), np.stack([srcc, plcc]), sum(sizes), {}, units=units)
 
 
 def pool_means(scores: Sequence[Mapping[str, float]], sizes: Sequence[int], settings: PairSettings) -> dict[str, float]:

@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 
 from eyechart.metrics.scoring.errors import ScoringWarning, UndefinedScoreError
-from eyechart.metrics.scoring.inputs import FloatArray, rows_by_value
-from eyechart.metrics.scoring.items import ItemColumns, select_rows
+from eyechart.metrics.scoring.inputs import FloatArray, ItemColumns, rows_by_value, select_rows
 from eyechart.metrics.scoring.pairs.pools import ImagePool, Pairs, PairSettings, WinnerArray, rank_pool, split_pools
 from eyechart.metrics.scoring.pairs.preferences import SHARES
 from eyechart.metrics.scoring.pairs.scores import CORRELATIONS, pair_scores, pool_means
@@ -52,15 +51,9 @@ def part_scores(
 def average_rows(table: Mapping[str, Mapping[str, float]], weights: str = "equal") -> dict[str, Any]:
     """Averages of a table's rows, which are scores by part; `weights` are "equal" or "n_images".
 
-    Returns:
-        `over`, the parts; `weights`; the mean of each of `SHARES` and `CORRELATIONS` that all rows have, nan if it is
-        undefined in all rows; `undefined`, a dict from each score to the parts that are left out of its mean; and the
-        sums of the rows' counts.
-
-    Examples:
-        >>> table = {"CSIQ": {"srcc": 0.5, "n_images": 30}, "SPAQ": {"srcc": 0.8, "n_images": 160}}
-        >>> round(average_rows(table, "n_images")["srcc"], 4)
-        0.7526
+    Returns `over`, the parts; `weights`; the mean of each of `SHARES` and `CORRELATIONS` that all rows have, nan if it
+    is undefined in all rows; `undefined`, a dict from each score to the parts that are left out of its mean; and the
+    sums of the rows' counts.
     """
     average: dict[str, Any] = {"over": list(table), "weights": weights}
     undefined = {}
@@ -84,13 +77,6 @@ def convergence(
 
     `winner` is the preferred image of each pair, and `rounds` the round in which it was drawn; gaps are allowed. An
     undefined correlation is nan, and so is `plcc_fitted` of a pool of fewer than 30 images: such a fit says little.
-
-    Examples:
-        >>> from eyechart.metrics.scoring.pairs.pools import check_pairs
-        >>> first, second, rounds = [1, 3, 5, 1, 2, 4], [2, 4, 6, 3, 5, 6], [0, 0, 0, 1, 1, 1]
-        >>> pairs = check_pairs(first, second, first, second)
-        >>> [round(part["srcc"], 2) for part in convergence(pairs.better, pairs, rounds, PairSettings())]
-        [0.29, 0.97]
     """
     curve = []
     for count, last in enumerate(np.unique(rounds), 1):
@@ -105,10 +91,7 @@ def convergence(
 
 
 def score_limit(scores: Mapping[str, float], pairs: Pairs, settings: PairSettings) -> dict[str, Any]:
-    """Correlations of images' scores themselves, which a ranking by these scores approaches with more rounds.
-
-    Returns `srcc`, `plcc` and `plcc_fitted` as in `convergence`, and `n_images`.
-    """
+    """Correlations of images' scores themselves, which a ranking by these scores approaches with more rounds."""
     return _agreement(pairs, settings, lambda pool: np.array([scores[image] for image in pool.image_ids]))
 
 

@@ -26,44 +26,26 @@ _FLAT = 1e-12
 
 
 def plcc(predictions: ArrayLike, references: ArrayLike) -> float:
-    """Pearson linear correlation coefficient.
+    """Pearson linear correlation coefficient of scores with opinion scores, shape (n,) each.
 
-    Args:
-        predictions: Scores, shape (n,).
-        references: Opinion scores, shape (n,).
-
-    Raises:
-        InputError: The lengths differ, or a value is not finite.
-        UndefinedScoreError: n < 2, or either input is constant.
+    Raises `InputError` if the lengths differ or a value is not finite, and `UndefinedScoreError` if n < 2 or either
+    input is constant.
 
     Examples:
         >>> round(plcc([1, 2, 3], [1, 2, 4]), 4)
         0.982
     """
-    x, y = _pair(predictions, references)
-    return _pearson(x, y)
+    return _pearson(*_pair(predictions, references))
 
 
 def srcc(predictions: ArrayLike, references: ArrayLike) -> float:
-    """Spearman rank correlation coefficient, with mid-ranks for ties. Arguments and errors as for `plcc`.
-
-    Examples:
-        >>> round(srcc([1, 2, 3, 4], [1, 2, 4, 3]), 4)
-        0.8
-    """
-    x, y = _pair(predictions, references)
-    return _pearson(rankdata(x), rankdata(y))
+    """Spearman rank correlation coefficient, with mid-ranks for ties. Arguments and errors as for `plcc`."""
+    return _pearson(*map(rankdata, _pair(predictions, references)))
 
 
 def krcc(predictions: ArrayLike, references: ArrayLike) -> float:
-    """Kendall rank correlation coefficient, tau-b. Arguments and errors as for `plcc`.
-
-    Examples:
-        >>> round(krcc([1, 2, 3, 4], [1, 2, 4, 3]), 4)
-        0.6667
-    """
-    x, y = _pair(predictions, references)
-    return float(kendalltau(x, y).statistic)
+    """Kendall rank correlation coefficient, tau-b. Arguments and errors as for `plcc`."""
+    return float(kendalltau(*_pair(predictions, references)).statistic)
 
 
 @dataclass(frozen=True)
@@ -83,29 +65,16 @@ class Fit:
 
 
 def logistic4(x: FloatArray, b1: float, b2: float, b3: float, b4: float) -> FloatArray:
-    """The 4-parameter logistic of VQEG: `b2 + (b1 - b2) / (1 + exp(-(x - b3) / |b4|))`.
-
-    Examples:
-        >>> float(logistic4(np.array(0.0), 1.0, 0.0, 0.0, 1.0))
-        0.5
-    """
+    """The 4-parameter logistic of VQEG: `b2 + (b1 - b2) / (1 + exp(-(x - b3) / |b4|))`."""
     return b2 + (b1 - b2) * expit((x - b3) / abs(b4))
 
 
 def fit_logistic(predictions: ArrayLike, references: ArrayLike, fit: FitName = "logistic4") -> Fit:
-    """Least-squares logistic from predictions to opinion scores.
+    """Least-squares logistic from predictions to opinion scores. Arguments and errors as for `plcc`.
 
     "logistic5" also starts from the best "logistic4" and so is never worse. A fit inflates the correlation of small
-    samples: at n = 5, random scores reach 0.74 on average.
-
-    Args:
-        predictions: Scores, shape (n,).
-        references: Opinion scores, shape (n,).
-        fit: "logistic4" or "logistic5".
-
-    Raises:
-        InputError: The lengths differ, or a value is not finite.
-        UndefinedScoreError: Fewer points than parameters plus one, a constant input, or a constant best fit.
+    samples: at n = 5, random scores reach 0.74 on average. It is also undefined for fewer points than parameters plus
+    one, or if the best fit is constant.
 
     Examples:
         >>> round(fit_logistic([0, 1, 2, 3, 4, 5], [0, 0, 1, 3, 4, 4]).plcc, 2)

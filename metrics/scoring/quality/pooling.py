@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from eyechart.metrics.scoring.errors import InputError
-from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_member, check_numbers
-from eyechart.metrics.scoring.items import Items
+from eyechart.metrics.scoring.inputs import FloatArray, Items, check_lengths, check_member, check_numbers
 
 Strategy = Literal["softmax", "argmax"]
 Ties = Literal["exact", "released"]
@@ -42,12 +41,7 @@ class PoolingSettings:
 
 
 def read_logits(logits: ArrayLike, settings: PoolingSettings | None = None) -> Items:
-    """Items of n images from pairs of logits: the values of `pool` as `quality_score`, its ranking as `rank_score`.
-
-    Examples:
-        >>> read_logits([[17.5, 17.5], [19.0, 17.0]])
-        {'quality_score': [0.5, 0.5049998333399998], 'rank_score': [0.0, 2.0]}
-    """
+    """Items of n images from pairs of logits: the values of `pool` as `quality_score`, its ranking as `rank_score`."""
     settings = settings or PoolingSettings()
     pooled = pool(logits, settings.strategy, settings.temperature, settings.ties)
     return {"quality_score": pooled.values.tolist(), "rank_score": pooled.ranking.tolist()}
@@ -65,14 +59,10 @@ def pool(logits: ArrayLike, strategy: Strategy = "softmax", temperature: float =
     Args:
         logits: Shape (n, 2): the logit of the positive word, then of the negative one.
         strategy: "softmax", or "argmax" for the baseline of Table 9 (1 if positive > negative, else 0).
-        temperature: Positive divisor of the logits before the softmax. Eq. 1 has no temperature; the released code uses
-            100. It does not change rank correlations with `ties="exact"`.
+        temperature: Positive divisor of the logits before the softmax, which Eq. 1 does not have. It does not change
+            rank correlations with `ties="exact"`.
         ties: "exact" ranks by positive - negative, which keeps equal differences tied. "released" ranks by
-            exp(p/T) / (exp(p/T) + exp(n/T)) in float64 scalar arithmetic, whose rounding splits such ties as in the
-            released code.
-
-    Raises:
-        InputError: An argument is invalid, or "released" overflows at this temperature.
+            exp(p/T) / (exp(p/T) + exp(n/T)) in float64 scalar arithmetic, whose rounding splits such ties.
 
     Examples:
         >>> pool([[17.5, 17.5], [19.0, 17.0]]).values.tolist()
@@ -115,13 +105,7 @@ def _released_softmax(pairs: FloatArray, temperature: float) -> FloatArray:
 def ensemble_logits(logits: Mapping[str, ArrayLike], positive: Sequence[str], negative: Sequence[str]) -> FloatArray:
     """Pairs of logits of a synonym ensemble, shape (n, 2), ready for `pool`: the sums in Eq. 4 of Q-Bench.
 
-    Args:
-        logits: Word to logits, shape (n,) each.
-        positive: Words of the positive set, such as ["good", "fine", "high"].
-        negative: Words of the negative set, such as ["poor", "bad", "low"].
-
-    Raises:
-        InputError: A set is empty, names a word twice, or names a word without logits; or the lengths differ.
+    `logits` maps words to logits, shape (n,) each.
 
     Examples:
         >>> ensemble_logits({"good": [2.0], "fine": [1.0], "poor": [0.5]}, ["good", "fine"], ["poor"]).tolist()

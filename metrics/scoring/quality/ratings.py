@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from eyechart.metrics.scoring.choices.lexer import GAP, Reply
 from eyechart.metrics.scoring.choices.replies import why_unread
 from eyechart.metrics.scoring.choices.text import ends, normalise
-from eyechart.metrics.scoring.items import Items
+from eyechart.metrics.scoring.inputs import Items
 from eyechart.metrics.scoring.reasoning import split_reasoning
 
 _NUMBER = re.compile(r"(?:minus)?\d+(?:[.,]\d+)?")
@@ -16,10 +16,9 @@ _LIST = re.compile(r"\s*1[.)]\s.*\n\s*2[.)]\s", re.DOTALL)
 
 
 def read_rating(text: str) -> float | None:
-    """The rating from 1 to 5 that a reply gives: the number at its beginning, otherwise the only number in it.
+    """The rating from 1 to 5 that a reply gives: the number at its beginning, otherwise the only number in it, or None.
 
-    Reasoning and the scale itself ("out of 5") are ignored. None if there is no such number, if it is
-    out of range, or if the reply is a numbered list.
+    Reasoning and the scale itself ("out of 5") are ignored. A numbered list gives no rating.
 
     Examples:
         >>> read_rating("4"), read_rating("I would give it a 3 out of 5."), read_rating("Good.")
@@ -47,9 +46,8 @@ def _is_other(reply: Reply, i: int) -> bool:
 
 def _is_range(reply: Reply, first: int, last: int) -> bool:
     """Whether two words are the numbers of a range: "1-5", "1 to 5"."""
-    is_joined = (
-        reply.code(first + 1) == "&" if last - first == 2 else reply.gaps[last].strip() in ("-", "\u2013", "\u2014")
-    )
+    gap = reply.gaps[last].strip()
+    is_joined = reply.code(first + 1) == "&" if last - first == 2 else gap in ("-", "\u2013", "\u2014")
     return is_joined and all(_NUMBER.fullmatch(reply.words[i]) for i in (first, last))
 
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from eyechart.metrics.scoring.errors import SmallSampleWarning, UndefinedScoreError, UndefinedScoreWarning
 from eyechart.metrics.scoring.inputs import (
     FloatArray,
+    ItemColumns,
     check_count,
     check_lengths,
     check_member,
@@ -22,7 +23,6 @@ from eyechart.metrics.scoring.inputs import (
     check_opinions,
     rows_by_value,
 )
-from eyechart.metrics.scoring.items import ItemColumns
 from eyechart.metrics.scoring.quality import correlation
 from eyechart.metrics.scoring.quality.correlation import FitName
 from eyechart.metrics.scoring.quality.pooling import Pooled, PoolingSettings
@@ -64,13 +64,13 @@ class Correlations:
 
     scores: Mapping[str, float]
     """`SCORES` by name; an undefined score is nan."""
-    replicates: tuple[FloatArray, FloatArray]
-    """Bootstrap replicates of SRCC and of PLCC, shape (resamples,) each."""
+    replicates: FloatArray
+    """Bootstrap replicates of SRCC and of PLCC, shape (2, resamples); nan without resampling."""
     n: int
     undefined: Mapping[str, Sequence[str]]
-    """Why scores are undefined: a dict from reason to names of scores."""
+    """Names of undefined scores by reason."""
     fit_parameters: tuple[float, ...] | None = None
-    """Parameters b1, b2, ... of the logistic, see `correlation.Fit`; None without a fit of these images."""
+    """As in `correlation.Fit`; None without a fit of these images."""
     units: int | None = None
     """Number of resampled units; None if images were resampled."""
     plcc_interval: Interval | None = None
@@ -90,21 +90,11 @@ def quality_scores(
     groups: Mapping[str, Sequence[str]] | None = None,
     settings: QualitySettings | None = None,
 ) -> dict[str, Any]:
-    """Everything that `softmax_iqa` returns: correlations of predicted quality with opinion scores.
+    """Everything that `softmax_iqa` returns: correlations of predicted quality with opinion scores, higher is better.
 
-    Args:
-        items: `quality_score` and `rank_score` of n images, from `read_logits` or `read_scores`.
-        references: Opinion scores, shape (n,), higher is better.
-        groups: Group name to one value per image.
-        settings: Fit, averaging and bootstrap. With `average_over`, the overall scores are plain means over the values
-            of that group, with intervals for these means.
-
-    Raises:
-        InputError: An argument is invalid.
-
-    Warns:
-        UndefinedScoreWarning: A score is nan because an input is constant or too short.
-        SmallSampleWarning: A fit is based on fewer than 30 images.
+    `items` are from `read_logits` or `read_scores`. With `average_over`, the overall scores are plain means over the
+    values of that group, with intervals for these means. A score is nan, with a warning, if an input is constant or too
+    short; there is also a warning if a fit is based on fewer than 30 images.
     """
     settings, groups = settings or QualitySettings(), groups or {}
     opinions = check_opinions("references", references)
@@ -123,9 +113,7 @@ def quality_scores(
         whole = _part("overall", pooled, opinions, range(len(opinions)), settings)
     else:
         whole = _mean(list(parts[settings.average_over].values()))
-    by_group = {
-        f"by_{name}": {value: _listed(part) for value, part in values.items()} for name, values in parts.items()
-    }
+    by_group = {f"by_{name}": {value: _listed(part) for value, part in of.items()} for name, of in parts.items()}
     return {**_listed(whole), **by_group, **settings.applying()}
 
 
@@ -136,10 +124,10 @@ def _listed(part: Correlations) -> dict[str, Any]:
 
 def _mean(parts: Sequence[Correlations]) -> Correlations:
     means = {name: float(np.mean([part.scores[name] for part in parts])) for name in SCORES}
-    srcc, plcc = (np.mean([part.replicates[index] for part in parts], axis=0) for index in (0, 1))
+    replicates = np.mean([part.replicates for part in parts], axis=0)
     intervals = [part.plcc_interval for part in parts if part.plcc_interval is not None]
     interval = mean_interval([part.scores["plcc"] for part in parts], intervals)
-    return Correlations(means, (srcc, plcc), sum(part.n for part in parts), {}, plcc_interval=interval)
+    return Correlations(means, replicates, sum(part.n for part in parts), {}, plcc_interval=interval)
 
 
 def _part(
@@ -148,7 +136,7 @@ def _part(
     """Scores of the images in `rows`; `where` names them in warnings."""
     index = np.asarray(rows)
     x, y = Pooled(pooled.values[index], pooled.ranking[index]), references[index]
-    part = replace(correlate(where, x, y, settings), plcc_interval=plcc_interval(x.values, y))
+    part = replace(correlate(where, x, y, settings, ["spearman"]), plcc_interval=plcc_interval(x.values, y))
     for reason, names in part.undefined.items():
         warnings.warn(f"{where}: nan for {', '.join(names)}: {reason}", UndefinedScoreWarning, stacklevel=4)
     if part.n < SMALL_SAMPLE and not np.isnan(part.scores["plcc_fitted"]):
@@ -157,15 +145,12 @@ def _part(
     return part
 
 
-def correlate(where: str, pooled: Pooled, references: FloatArray, settings: QualitySettings) -> Correlations:
-    """Scores of one set of images, on whose name the draws of its bootstrap depend.
+def correlate(
+    where: str, pooled: Pooled, references: FloatArray, settings: QualitySettings, resampled: Sequence[str]
+) -> Correlations:
+    """Scores of one set of images, nan if undefined, with the bootstrap of the `resampled` correlations of its ranking.
 
-    An undefined score is nan, without a warning.
-
-    Examples:
-        >>> found = correlate("all", Pooled(np.arange(5.0), np.arange(5.0)), np.arange(5.0) ** 2, QualitySettings())
-        >>> found.scores["srcc"], round(found.scores["plcc"], 3)
-        (1.0, 0.959)
+    `where`, the name of the set, decides the draws. `resampled` is empty, "spearman", or "spearman" and "pearson".
     """
     x, ranking, y = pooled.values, pooled.ranking, references
     scores: dict[str, float] = {}
@@ -190,7 +175,10 @@ def correlate(where: str, pooled: Pooled, references: FloatArray, settings: Qual
     keep(["plcc"], lambda: [correlation.plcc(x, y)])
     keep(["krcc"], lambda: [correlation.krcc(ranking, y)])
     keep(["plcc_fitted", "rmse_fitted"], fitted)
-    # The bootstrap is faster with sorted items.
-    order, rng = np.argsort(ranking, kind="stable"), part_generator(settings.seed, where)
-    replicates = bootstrap_correlations(x[order], y[order], rng, settings.resamples, ranking=ranking[order])
+    replicates = np.full((2, settings.resamples), np.nan)
+    if resampled:
+        # The bootstrap is faster with sorted items.
+        order, rng = np.argsort(ranking, kind="stable"), part_generator(settings.seed, where)
+        found = bootstrap_correlations(ranking[order], y[order], rng, settings.resamples, resampled)
+        replicates[: len(resampled)] = found
     return Correlations(scores, replicates, len(y), undefined, parameters)

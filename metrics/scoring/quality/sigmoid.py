@@ -43,19 +43,9 @@ class SigmoidFit(NamedTuple):
 
 
 def fit_sigmoid(x: FloatArray, y: FloatArray, line: bool, starts: Sequence[Curve] = ()) -> SigmoidFit:
-    """Least squares of level + height * sigmoid, with `line` also + line * x.
+    """Least squares of level + height * sigmoid, with `line` also + line * x, from standardised x and y, shape (n,).
 
-    Args:
-        x: Standardised, not all equal, shape (n,).
-        y: Standardised, shape (n,).
-        line: Whether to include the term line * x.
-        starts: Additional curves to start from; the fit is at least as good as these.
-
-    Examples:
-        >>> x = np.linspace(-2, 2, 9)
-        >>> fit = fit_sigmoid(x, 1 + 3 * expit((x - 0.5) / 0.25), line=False)
-        >>> round(fit.height, 6), round(fit.curve.width, 6), round(fit.curve.centre, 6)
-        (3.0, 0.25, 0.5)
+    The fit is at least as good as the curves that are given as additional starts.
     """
     order = np.argsort(x, kind="stable")
     whole = _Problem(x[order], y[order], line)

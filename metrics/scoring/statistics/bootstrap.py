@@ -7,7 +7,7 @@ same resamples, and their replicates can be subtracted.
 
 import os
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
@@ -36,11 +36,7 @@ def check_seed(seed: object, argument: str = "seed") -> None:
 
 
 def part_generator(seed: int, part: str) -> np.random.Generator:
-    """The random generator of one part of the data, such as "concern=blur", so that no interval depends on the others.
-
-    Raises:
-        InputError: `seed` is not a whole number of at least 0.
-    """
+    """The generator of one part of the data, such as "concern=blur", so that no interval depends on the others."""
     check_seed(seed)
     return np.random.default_rng([seed, zlib.crc32(part.encode())])
 
@@ -48,18 +44,10 @@ def part_generator(seed: int, part: str) -> np.random.Generator:
 def bootstrap(
     score: Callable[[FloatArray], FloatArray], scores: int, n: int, rng: np.random.Generator, resamples: int
 ) -> FloatArray:
-    """Scores of every resample of n items, computed in threads if there are many items.
+    """Scores of every resample of n items, shape (scores, resamples), the same for any number of threads.
 
-    Args:
-        score: A function of how often each item is drawn, shape (rows, n), that returns the scores of each row, shape
-            (scores, rows). It runs in several threads at the same time.
-        scores: Number of scores of each resample.
-        n: Number of items.
-        rng: Random generator.
-        resamples: Number of resamples.
-
-    Returns:
-        Shape (scores, resamples), the same for any number of threads.
+    `score` is a function of how often each item is drawn, shape (rows, n), that returns shape (scores, rows). With many
+    items, it runs in several threads at the same time.
     """
     rows = max(_FEWEST_ROWS, _BLOCK // max(n, 1))
     starts, drawing = iter(range(0, resamples, rows)), Lock()
@@ -87,21 +75,9 @@ def bootstrap(
 def bootstrap_ratios(
     numerators: FloatArray, denominators: FloatArray, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> FloatArray:
-    """Bootstrap replicates of ratios of sums over items.
+    """Bootstrap replicates of k ratios of sums over items, shape (resamples, k); nan if a denominator is 0.
 
-    Args:
-        numerators: k numbers per item, shape (n, k).
-        denominators: k non-negative numbers per item, shape (n, k).
-        rng: Random generator.
-        resamples: Number of resamples.
-
-    Returns:
-        Shape (resamples, k); nan if a resample's denominator is 0.
-
-    Examples:
-        >>> above, below = np.array([[3.0, 0], [3, 0]]), np.array([[2.0, 0], [2, 0]])
-        >>> bootstrap_ratios(above, below, np.random.default_rng(0), resamples=2).tolist()
-        [[1.5, nan], [1.5, nan]]
+    `numerators` and `denominators`, which are not negative, have shape (n, k).
     """
     n, k = numerators.shape
     both = np.hstack([numerators, denominators])
@@ -115,38 +91,21 @@ def bootstrap_correlations(
     references: ArrayLike,
     rng: np.random.Generator,
     resamples: int = RESAMPLES,
-    ranking: ArrayLike | None = None,
-) -> tuple[FloatArray, FloatArray]:
-    """Bootstrap replicates of SRCC and PLCC over items; it is fastest if the items are sorted by `ranking`.
+    kinds: Sequence[str] = ("spearman", "pearson"),
+) -> FloatArray:
+    """Bootstrap replicates of correlations over n items, shape (kinds, resamples); nan if a resample is constant.
 
-    A resample repeats item i c_i times, so its mid-ranks follow from the cumulative counts of the sorted distinct
-    values, without sorting again.
-
-    Args:
-        predictions: Scores, shape (n,).
-        references: Opinion scores, shape (n,).
-        rng: Random generator.
-        resamples: Number of resamples.
-        ranking: Scores for SRCC, if its ties should differ from those of `predictions`.
-
-    Returns:
-        Replicates of SRCC and of PLCC, shape (resamples,) each; nan if a resample is constant.
+    The draws do not depend on `kinds`. A resample repeats item i c_i times, so its mid-ranks follow from the cumulative
+    counts of the sorted distinct values, without sorting again. It is fastest if the items are sorted.
 
     Examples:
-        >>> s, p = bootstrap_correlations([1, 2, 3, 4], [2, 4, 6, 8], np.random.default_rng(0), resamples=5)
-        >>> s.round(6).tolist(), p.round(6).tolist()
-        ([1.0, 1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0, 1.0])
+        >>> bootstrap_correlations([1, 2, 3, 4], [2, 4, 6, 8], np.random.default_rng(0), resamples=2).round(6).tolist()
+        [[1.0, 1.0], [1.0, 1.0]]
     """
     x, y = np.asarray(predictions, dtype=np.float64), np.asarray(references, dtype=np.float64)
-    by_prediction = _Ranking(x if ranking is None else np.asarray(ranking, dtype=np.float64))
-    by_reference, moments = _Ranking(y), _moments(x, y)
-
-    def score(block: FloatArray) -> FloatArray:
-        srcc = [_srcc(by_prediction.midranks(counts), by_reference.midranks(counts), counts) for counts in block]
-        return np.stack([srcc, _weighted_plcc(moments, block)])
-
-    srcc, plcc = bootstrap(score, 2, len(x), rng, resamples)
-    return srcc, plcc
+    of_kind = {"spearman": _srcc, "pearson": _plcc}
+    computed = [of_kind[kind](x, y) for kind in kinds]
+    return bootstrap(lambda block: np.stack([of(block) for of in computed]), len(kinds), len(x), rng, resamples)
 
 
 _MidRanks = tuple[NDArray[np.int32], float]
@@ -156,7 +115,7 @@ class _Ranking:
     """A column's order, which gives its mid-ranks in every resample without sorting again."""
 
     def __init__(self, values: FloatArray) -> None:
-        """Sort once."""
+        """Sort."""
         distinct, self.dense = np.unique(values, return_inverse=True)
         self.order = np.argsort(values, kind="stable")
         self.tied = len(distinct) < len(values)
@@ -180,30 +139,33 @@ class _Ranking:
         return doubled, (float(n) * n * n - float(np.einsum("i,i,i", equal, equal, equal))) / 3
 
 
-# einsum, not `@`: on short vectors, threaded BLAS waits longer than it computes, up to tenfold on a busy machine.
-def _srcc(x: _MidRanks, y: _MidRanks, counts: FloatArray) -> float:
-    """SRCC of a resample from the mid-ranks of both columns."""
-    (mid_x, squares_x), (mid_y, squares_y) = x, y
-    if squares_x <= 0 or squares_y <= 0:
-        return float("nan")
-    return float(np.einsum("i,i,i", counts, mid_x, mid_y) / np.sqrt(squares_x * squares_y))
+def _srcc(x: FloatArray, y: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """The function of SRCCs of rows of counts."""
+    rankings = _Ranking(x), _Ranking(y)
+
+    def one(counts: FloatArray) -> float:
+        (mid_x, squares_x), (mid_y, squares_y) = (ranking.midranks(counts) for ranking in rankings)
+        if squares_x <= 0 or squares_y <= 0:
+            return float("nan")
+        # einsum, not `@`: on short vectors, threaded BLAS waits longer than it computes, up to tenfold if it is busy.
+        return float(np.einsum("i,i,i", counts, mid_x, mid_y) / np.sqrt(squares_x * squares_y))
+
+    return lambda block: np.array([one(counts) for counts in block])
 
 
-def _moments(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Rows whose weighted sums give a weighted Pearson correlation, from standardised values for precision."""
-    (x, _), (y, _) = scaled(x), scaled(y)
-    u = (x - x.mean()) / (x.std() or 1.0)
-    v = (y - y.mean()) / (y.std() or 1.0)
-    return np.stack([u, v, u * u, v * v, u * v])
+def _plcc(x: FloatArray, y: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """The function of PLCCs of rows of counts, from weighted sums of standardised values, for precision."""
+    u, v = ((column - column.mean()) / (column.std() or 1.0) for column, _ in (scaled(x), scaled(y)))
+    moments = np.stack([u, v, u * u, v * v, u * v])
 
+    def score(block: FloatArray) -> FloatArray:
+        rows, n = block.shape
+        step = max(1, _PRODUCT // rows)
+        parts = (slice(first, first + step) for first in range(0, n, step))
+        u, v, uu, vv, uv = sum(moments[:, part] @ block[:, part].T for part in parts) / n
+        spread_x, spread_y = uu - u * u, vv - v * v
+        # Because of rounding, the spread of a constant resample is about 1e-16, not 0.
+        spread = np.where((spread_x < 1e-12) | (spread_y < 1e-12), np.nan, spread_x * spread_y)
+        return np.clip((uv - u * v) / np.sqrt(spread), -1.0, 1.0)
 
-def _weighted_plcc(moments: FloatArray, block: FloatArray) -> FloatArray:
-    """PLCC of every row of counts."""
-    rows, n = block.shape
-    step = max(1, _PRODUCT // rows)
-    parts = (slice(first, first + step) for first in range(0, n, step))
-    u, v, uu, vv, uv = sum(moments[:, part] @ block[:, part].T for part in parts) / n
-    spread_x, spread_y = uu - u * u, vv - v * v
-    # Because of rounding, the spread of a constant resample is about 1e-16, not 0.
-    spread = np.where((spread_x < 1e-12) | (spread_y < 1e-12), np.nan, spread_x * spread_y)
-    return np.clip((uv - u * v) / np.sqrt(spread), -1.0, 1.0)
+    return score

@@ -46,12 +46,7 @@ class PairedImages:
 
     @property
     def effective(self) -> float:
-        """Effective number of images, at least 2: images in different numbers of pairs count as fewer.
-
-        Examples:
-            >>> PairedImages.of("aab", "bcc").effective
-            3.0
-        """
+        """Effective number of images, at least 2: images in different numbers of pairs count as fewer."""
         return max(2 * self.independent(np.ones(len(self.first))), 2.0)
 
     def independent(self, weights: FloatArray) -> float:
@@ -66,14 +61,9 @@ class PairedImages:
             raise UndefinedScoreError(f"a test over pairs needs at least 3 images; there are {self.n_images}")
 
     def variance(self, values: FloatArray) -> float:
-        """Variance of the mean of a value of each pair.
+        """Variance of the mean of a value of each pair, at least that for independent pairs.
 
-        The result is at least the variance for independent pairs. By chance, the estimate can be smaller, or even
-        negative.
-
-        Examples:
-            >>> PairedImages.of("aacc", "bdbd").variance(np.array([1.0, 1.0, 0.0, 0.0]))
-            0.25
+        By chance, the estimate can be smaller, or even negative.
         """
         n, n_images = len(values), self.n_images
         first, second = np.minimum(self.first, self.second), np.maximum(self.first, self.second)
@@ -97,11 +87,7 @@ class PairedImages:
 def dyadic_share_interval(right: ArrayLike, first_ids: _Ids, second_ids: _Ids) -> Interval:
     """Interval of a share of pairs of images, within [0, 1]; of kind "none" without pairs. Its units are images.
 
-    Args:
-        right: Value of each pair, in [0, 1], shape (n,): whether the pair is correct, or the share of its replies that
-            are.
-        first_ids: First image of each pair, length n.
-        second_ids: Second image of each pair, length n.
+    `right` says of each pair whether it is correct, or the share of its replies that are, shape (n,).
 
     Examples:
         >>> images = [(i, j) for i in range(50) for j in range(i)]
@@ -123,23 +109,9 @@ def dyadic_share_interval(right: ArrayLike, first_ids: _Ids, second_ids: _Ids) -
 
 
 def dyadic_mean_difference(first: ArrayLike, second: ArrayLike, first_ids: _Ids, second_ids: _Ids) -> PairedTest:
-    """The difference of two models' means over pairs of images, by Student's t; see `student_test`.
+    """The difference of two models' mean scores, shape (n,), over pairs of images, by Student's t.
 
-    Args:
-        first: Score of the first model for each pair, shape (n,); 0 for incorrect and 1 for correct.
-        second: Score of the second model for each pair, shape (n,).
-        first_ids: First image of each pair, length n.
-        second_ids: Second image of each pair, length n.
-
-    Raises:
-        UndefinedScoreError: There are fewer than 3 images.
-
-    Examples:
-        >>> images = [(i, j) for i in range(12) for j in range(i)]
-        >>> right = [(i + j) % 3 > 0 for i, j in images]
-        >>> found = dyadic_mean_difference(right, [False] * 66, *zip(*images))
-        >>> found.n, round(found.difference, 3), found.p_value < 0.01
-        (66, 0.667, True)
+    Raises `UndefinedScoreError` if there are fewer than 3 images.
     """
     images = PairedImages.of(first_ids, second_ids)
     images.check_for_test()

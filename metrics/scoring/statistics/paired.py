@@ -43,11 +43,6 @@ def student_test(mean: float, deviation: float, n: int, units: float) -> PairedT
 
     If the deviation is 0, all units have the same difference: there is no interval, and the p-value is that of the sign
     test, 2 / 2^units.
-
-    Examples:
-        >>> found = student_test(0.1, 0.05, n=100, units=50)
-        >>> round(found.p_value, 3), [round(end, 3) for end in found.interval]
-        (0.051, [-0.0, 0.2])
     """
     if not deviation:
         return PairedTest(mean, 1.0 if mean == 0 else min(1.0, 2 * 0.5**units), n)
@@ -57,17 +52,10 @@ def student_test(mean: float, deviation: float, n: int, units: float) -> PairedT
 
 
 def mcnemar(first: ArrayLike, second: ArrayLike) -> PairedTest:
-    """McNemar's exact test, in which only items count on which one model is correct and the other is not.
+    """McNemar's exact test of correct answers, booleans of shape (n,); items on which the models agree do not count.
 
     Its interval is Bonett and Price's. It adds one item to either kind of discordant items, so that there is an
-    interval even if all items have the same difference.
-
-    Args:
-        first: Whether the first model answers each item correctly, shape (n,), booleans.
-        second: The same for the second model.
-
-    Raises:
-        InputError: The lengths differ, or there are no items.
+    interval even if all items have the same difference. Raises `InputError` for different lengths or no items.
 
     Examples:
         >>> found = mcnemar([True] * 9 + [False], [False] * 8 + [True, True])
@@ -87,23 +75,9 @@ def mcnemar(first: ArrayLike, second: ArrayLike) -> PairedTest:
 
 
 def clustered_mean_difference(first: ArrayLike, second: ArrayLike, clusters: Clusters) -> PairedTest:
-    """The difference of two models' means over items that belong to clusters, by Student's t.
+    """The difference of two models' mean scores, shape (n,), over items that belong to clusters, by Student's t.
 
-    The variance is never taken to be smaller than for independent items.
-
-    Args:
-        first: Score of the first model for each item, shape (n,); 0 for incorrect and 1 for correct.
-        second: Score of the second model for each item, shape (n,).
-        clusters: Which items belong together.
-
-    Raises:
-        UndefinedScoreError: See `Clusters.check_for_test`.
-
-    Examples:
-        >>> clusters = Clusters.of([number // 2 for number in range(40)], 40)
-        >>> found = clustered_mean_difference([1] * 30 + [0] * 10, [0] * 40, clusters)
-        >>> found.difference, [round(end, 3) for end in found.interval]
-        (0.75, [0.542, 0.958])
+    The variance is never taken to be smaller than for independent items. Raises `UndefinedScoreError` for few clusters.
     """
     clusters.check_for_test()
     differences = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
@@ -120,19 +94,7 @@ def paired_bootstrap(difference: float, replicates: FloatArray, units: int) -> P
     of replicates limits it (to 0.002 with 1,000), and no Holm adjustment over many models could be significant. In this
     case it is the p-value of Student's t, from the mean and standard deviation of the replicates, if this is smaller.
 
-    Args:
-        difference: The difference on the original items.
-        replicates: Replicates of the difference, shape (resamples,); nan if undefined.
-        units: Number of resampled units; with fewer than `FEW_UNITS`, p-value and interval are nan.
-
-    Raises:
-        UndefinedScoreError: No replicate is defined.
-
-    Examples:
-        >>> replicates = np.arange(-1.0, 99.0) / 100
-        >>> found = [paired_bootstrap(0.5, replicates + shift, 50).p_value for shift in (0.0, 1.0)]
-        >>> [round(p_value, 7) for p_value in found]
-        [0.0594059, 4.7e-06]
+    With fewer than `FEW_UNITS` units, p-value and interval are nan. Raises `UndefinedScoreError` if all replicates are.
     """
     defined = replicates[~np.isnan(replicates)]
     if not len(defined):
@@ -140,8 +102,8 @@ def paired_bootstrap(difference: float, replicates: FloatArray, units: int) -> P
     if units < FEW_UNITS:
         return PairedTest(difference, math.nan, units)
     interval = percentile_interval(defined, units)
-    # Twice the share on the rarer side of 0, with one added to the count and to the total.
     rarer = min(int(np.sum(defined <= 0)), int(np.sum(defined >= 0)))
+    # One is added to the count and to the total.
     p_value = min(1.0, 2 * (rarer + 1) / (len(defined) + 1))
     # Equal replicates have no interval, and their standard deviation is not informative.
     if interval.kind == "bootstrap" and not rarer:
@@ -165,13 +127,9 @@ def holm(p_values: ArrayLike) -> list[float]:
 
 
 def adjusted_pairs(p_values: FloatArray) -> FloatArray:
-    """Holm-adjusted p-values of the difference between each two models.
+    """Holm-adjusted p-values of the difference between each two models, shape (k, k), symmetric; nan without a test.
 
-    Args:
-        p_values: Shape (k, k); only the values above the diagonal are used; nan if there is no test.
-
-    Returns:
-        Shape (k, k), symmetric; nan if there is no test, and on the diagonal.
+    Only the given values above the diagonal are used.
 
     Examples:
         >>> adjusted_pairs(np.array([[0, 0.01, 0.03], [0, 0, np.nan], [0, 0, 0]])).tolist()
@@ -187,12 +145,8 @@ def places(scores: ArrayLike, p_values: ArrayLike) -> list[int]:
     """The place of each model: one more than the number of significantly better models.
 
     Two models share a place unless a paired test shows a difference. Overlapping intervals cannot show that, because
-    both models answered the same items (Schenker and Gentleman, The American Statistician, 2001).
-
-    Args:
-        scores: Shape (k,), higher is better.
-        p_values: Adjusted p-values of the difference between each two models, shape (k, k), symmetric; nan if there is
-            no test, which counts as no difference.
+    both models answered the same items (Schenker and Gentleman, The American Statistician, 2001). The `p_values` are
+    from `adjusted_pairs`; nan counts as no difference.
 
     Examples:
         >>> p_values = [[1, 0.2, 0.01], [0.2, 1, 0.3], [0.01, 0.3, 1]]

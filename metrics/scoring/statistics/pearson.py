@@ -27,24 +27,18 @@ from eyechart.metrics.scoring.statistics.bootstrap import RESAMPLES
 from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS, LEVEL, Interval, student
 from eyechart.metrics.scoring.statistics.paired import PairedTest, student_test
 
-FEW_DECIDE = 10
-"""Below this many degrees of freedom, a few items decide a PLCC."""
+# Below this many degrees of freedom, a few items decide a PLCC.
+_FEW_DECIDE = 10
 _EQUAL = 1e-12
 # Numbers in a block of swapped scores, few enough for the processor's cache.
 _BLOCK = 1 << 17
 
 
 def plcc_interval(predictions: ArrayLike, references: ArrayLike) -> Interval:
-    """Jackknife interval of a PLCC.
+    """Jackknife interval of a PLCC of scores with opinion scores, shape (n,) each.
 
-    Args:
-        predictions: Scores, shape (n,).
-        references: Opinion scores, shape (n,).
-
-    Returns:
-        The interval, within [-1, 1], of kind "jackknife", or "jackknife-few" if a few items decide the PLCC. It is of
-        kind "none" with fewer than `FEW_UNITS` items, or if the PLCC is undefined without one of them or the same
-        without any of them.
+    It is of kind "jackknife", or "jackknife-few" if a few items decide the PLCC; or of kind "none" with fewer than
+    `FEW_UNITS` items, or if the PLCC is undefined without one of them or the same without any of them.
 
     Examples:
         >>> x = np.arange(40.0)
@@ -70,7 +64,7 @@ def plcc_interval(predictions: ArrayLike, references: ArrayLike) -> Interval:
     # At most n - 1; contributions of equal size have a kurtosis of 1.
     freedom = 2 * n / max(kurtosis - 1, 2 * n / (n - 1))
     middle, reach = math.atanh(float(x @ y) / n), student(freedom + 1) * deviation
-    kind = "jackknife" if freedom >= FEW_DECIDE else "jackknife-few"
+    kind = "jackknife" if freedom >= _FEW_DECIDE else "jackknife-few"
     return Interval(math.tanh(middle - reach), math.tanh(middle + reach), kind, n)
 
 
@@ -81,27 +75,7 @@ def plcc_difference(
 
     The p-value is the share of swapped data, the original among them, that differ at least as much. If no other data
     differ as much, it is the p-value of Student's t with the statistic scaled to the test's 5 % bound, if that is
-    smaller.
-
-    With fewer than `FEW_UNITS` items, there is no p-value and no interval.
-
-    Args:
-        first: Scores of the first model, shape (n,).
-        second: Scores of the second model, shape (n,).
-        references: Opinion scores, shape (n,).
-        rng: Random generator.
-        swaps: Number of random swaps.
-
-    Raises:
-        InputError: The lengths differ, or a value is not finite.
-        UndefinedScoreError: A constant input.
-
-    Examples:
-        >>> quality = np.arange(50.0)
-        >>> noise = np.random.default_rng(0).normal(size=(2, 50)) * [[5], [50]]
-        >>> found = plcc_difference(*(quality + noise), quality, np.random.default_rng(1))
-        >>> found.difference > 0.3, found.interval[0] > 0, found.p_value < 0.01
-        (True, True, True)
+    smaller. With fewer than `FEW_UNITS` items, there is no p-value and no interval. Errors are those of `plcc`.
     """
     difference, n = plcc(first, references) - plcc(second, references), len(np.asarray(references))
     if n < FEW_UNITS:

@@ -79,12 +79,7 @@ class PairedDesign:
         return min(found, exact)
 
     def needed(self, difference: float, power: float = POWER) -> int | None:
-        """The number of items that detect a difference, not 0, with this power; None if it is above ten million.
-
-        Examples:
-            >>> PairedDesign(n=1000, units=1000, variance=0.1, discordant=0.1).needed(0.03)
-            920
-        """
+        """The number of items that detect a difference, not 0, with this power; None if it is above ten million."""
         low, high = 1, 2
         while self.power(difference, high) < power:
             low, high = high, 2 * high
@@ -96,12 +91,7 @@ class PairedDesign:
         return high
 
     def detectable(self, n: int, power: float = POWER) -> float | None:
-        """The smallest true difference that n items detect with this power; None if no difference is large enough.
-
-        Examples:
-            >>> round(PairedDesign(n=1000, units=1000, variance=0.1, discordant=0.1).detectable(1000), 4)
-            0.0287
-        """
+        """The smallest true difference that n items detect with this power; None if no difference is large enough."""
         low, high = 0.0, 2.0 if self.discordant is None else self.discordant
         if self.power(high, n) < power:
             return None
@@ -112,20 +102,12 @@ class PairedDesign:
 
 
 def mcnemar_power(difference: float, discordant: float, n: int, level: float = LEVEL) -> float:
-    """Power of McNemar's exact test of a difference of shares, of n items.
-
-    `discordant` is the share of items on which only one of the models is correct, at least the difference.
-
-    Examples:
-        >>> round(mcnemar_power(0.2, 0.3, 50), 3)
-        0.699
-    """
+    """Power of McNemar's exact test of a difference of shares, of n items; `discordant` is at least the difference."""
     if discordant == 0:
         return 0.0
     spread = 8 * math.sqrt(n * discordant * (1 - discordant)) + 1
     counts = np.arange(max(0, math.floor(n * discordant - spread)), min(n, math.ceil(n * discordant + spread)) + 1)
-    # The largest number of wins of the rarer winner with a two-sided p-value of at most the level; -1 if 0 is
-    # already too many.
+    # The most wins of the rarer winner with a two-sided p-value of at most the level; -1 if 0 is too many.
     bound = binom.ppf(level / 2, counts, 0.5)
     bound = np.where(binom.cdf(bound, counts, 0.5) <= level / 2, bound, bound - 1)
     chance = (1 + abs(difference) / discordant) / 2

@@ -20,7 +20,7 @@ Coverage by simulation: `docs/coverage.md`.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -29,8 +29,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreError
-from eyechart.metrics.scoring.inputs import FloatArray, check_lengths
-from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS, Interval, student, wilson_of_share
+from eyechart.metrics.scoring.inputs import FloatArray, check_lengths, check_numbers, map_groups
+from eyechart.metrics.scoring.statistics.intervals import (
+    FEW_UNITS,
+    Interval,
+    listed_intervals,
+    student,
+    wilson_of_share,
+)
 
 RARE = 1.5
 """Degrees of freedom for each cluster with the rarer answer; chosen by simulation."""
@@ -49,19 +55,9 @@ class Clusters:
 
     @classmethod
     def of(cls, names: Sequence[str | float | None] | None, n: int) -> "Clusters":
-        """Clusters from a name for each item.
+        """Clusters from a name for each of n items, None or nan if it is not known; without names, all are independent.
 
-        Args:
-            names: The cluster of each item, shape (n,), with None or nan for an item whose cluster is not known; or
-                None if all items are independent.
-            n: Number of items.
-
-        Raises:
-            InputError: There are not n names, or one is neither a string nor a number.
-
-        Examples:
-            >>> Clusters.of(["cat", "dog", "cat"], 3).numbers.tolist()
-            [0, 1, 0]
+        Raises `InputError` if there are not n names, or one is neither a string nor a number.
         """
         if names is None:
             return cls(np.arange(n))
@@ -69,9 +65,16 @@ class Clusters:
             raise InputError(f"clusters must be a list with one value per row; it is {names!r:.60}")
         check_lengths(predictions=range(n), clusters=names)
         number: dict[Any, int] = {}
-        known = [_known_name(row, name) for row, name in enumerate(names)]
-        found = [number.setdefault((row,) if name is None else name, len(number)) for row, name in enumerate(known)]
-        return cls(np.array(found, dtype=np.int64), are_known=all(name is not None for name in known))
+        found, unknown = [], 0
+        for row, name in enumerate(names):
+            if name is not None and not isinstance(name, str | Real):
+                allowed = "it must be a string, a number, or None if it is not known"
+                raise InputError(f"clusters[{row}] is {name!r:.60}; {allowed}")
+            # Tables use nan for missing values.
+            is_unknown = name is None or name != name
+            unknown += is_unknown
+            found.append(number.setdefault((row,) if is_unknown else name, len(number)))
+        return cls(np.array(found, dtype=np.int64), are_known=not unknown)
 
     @property
     def n_clusters(self) -> int:
@@ -97,20 +100,11 @@ class Clusters:
         return Clusters(self.numbers[index] if index.size else self.numbers[:0], self.are_known)
 
 
-def _known_name(row: int, name: Any) -> str | Real | None:
-    if name is not None and not isinstance(name, str | Real):
-        raise InputError(f"clusters[{row}] is {name!r:.60}; it must be a string, a number, or None if it is not known")
-    # Tables use nan for missing values.
-    return None if name != name else name
-
-
 def share_interval(right: ArrayLike, clusters: Clusters | None = None) -> Interval:
-    """Interval for the share of correct answers, within [0, 1].
+    """Interval for the share of correct answers, within [0, 1]; items are independent without clusters.
 
-    Args:
-        right: Whether each item is correct, shape (n,); or a number from 0 to 1 for partly correct items. Such numbers
-            vary less, so the interval is rather too wide.
-        clusters: Which items belong together; None if they are independent.
+    `right` says whether each item is correct, shape (n,), or has a number from 0 to 1 for partly correct items. Such
+    numbers vary less, so the interval is rather too wide.
 
     Examples:
         >>> share_interval([True] * 8 + [False] * 2).rounded()
@@ -137,15 +131,9 @@ def share_interval(right: ArrayLike, clusters: Clusters | None = None) -> Interv
 
 
 def bounded_mean_interval(values: ArrayLike, limits: tuple[float, float], clusters: Clusters | None = None) -> Interval:
-    """Interval of a mean of numbers between two ends, within these.
+    """Interval of a mean of numbers, shape (n,), between two ends, within these.
 
-    Args:
-        values: The number of each item, shape (n,), within the limits.
-        limits: The lowest and the highest possible number.
-        clusters: Which items belong together; None if they are independent.
-
-    Returns:
-        The interval; of kind "none" with fewer than `FEW_UNITS` units, or if all numbers are equal.
+    It is of kind "none" with fewer than `FEW_UNITS` units, or if all numbers are equal.
 
     Examples:
         >>> bounded_mean_interval([2.0] * 50 + [1.2] * 10, (0, 2)).rounded()
@@ -184,13 +172,7 @@ def _rare_freedom(values: FloatArray, share: float, clusters: Clusters) -> float
 def clustered_variance(values: FloatArray, clusters: NDArray[np.int64]) -> tuple[float, float]:
     """Cluster-robust variance of a mean, CR2, and Satterthwaite's degrees of freedom for independent items.
 
-    Args:
-        values: Value of each item, shape (n,).
-        clusters: Cluster of each item, shape (n,); at least two different clusters.
-
-    Examples:
-        >>> clustered_variance(np.array([1.0, 1.0, 0.0, 0.0]), np.array([0, 0, 1, 1]))
-        (0.25, 1.0)
+    There are at least two clusters, whose number each item has.
     """
     n = len(values)
     _, numbers = np.unique(clusters, return_inverse=True)
@@ -207,20 +189,9 @@ def balanced_interval(first: ArrayLike, second: ArrayLike, of_first: Clusters, o
     """Interval for the mean of two shares of different items, such as balanced accuracy.
 
     It combines the distances of the shares from the ends of their intervals, with the correlation due to common
-    clusters (Zou and Donner, Statistics in Medicine, 2008, Eq. 6). If there are common clusters, but no variation to
-    estimate the correlation from, it is taken to be 1, its maximum. A negative correlation is taken to be 0, because at
-    -1 the interval would be a point.
-
-    Args:
-        first: Whether each item of the first share is correct, shape (n,).
-        second: Whether each item of the second share is correct, shape (m,).
-        of_first: Clusters of the first items.
-        of_second: Clusters of the second items, with the same numbering.
-
-    Examples:
-        >>> own = Clusters.of(None, 8)
-        >>> balanced_interval([True] * 6 + [False] * 2, [True] * 8, own, Clusters(own.numbers + 8)).rounded()
-        (0.6398, 0.9643)
+    clusters, whose numbers both sides share (Zou and Donner, Statistics in Medicine, 2008, Eq. 6). If there are common
+    clusters, but no variation to estimate the correlation from, it is taken to be 1, its maximum. A negative
+    correlation is taken to be 0, because at -1 the interval would be a point.
     """
     clusters = of_first, of_second
     sides = [np.asarray(side, dtype=np.float64) for side in (first, second)]
@@ -248,3 +219,33 @@ def balanced_interval(first: ArrayLike, second: ArrayLike, of_first: Clusters, o
     low = middle - reach(shares[0] - one.low, shares[1] - other.low)
     high = middle + reach(one.high - shares[0], other.high - shares[1])
     return Interval(low, high, "mean", units)
+
+
+def own_scores(
+    values: Sequence[float],
+    limits: tuple[float, float],
+    groups: Mapping[str, Sequence[str]] | None = None,
+    clusters: Sequence[str | None] | None = None,
+) -> dict[str, Any]:
+    """Mean of own scores, shape (n,), overall and by group, with its 95 % interval.
+
+    The interval is Wilson's if the limits are 0 and 1 and there are no other numbers, else `bounded_mean_interval`.
+
+    Examples:
+        >>> found = own_scores([1, 1, 0, 1], (0, 1), {"camera": ["old", "old", "old", "new"]})
+        >>> found["own_score"], [round(end, 3) for end in found["own_score_ci95"]], found["by_camera"]["new"]["n"]
+        (0.75, [0.301, 0.954], 1)
+    """
+    numbers = check_numbers("values", values)
+    shared = Clusters.of(clusters, check_lengths(values=numbers))
+
+    def part(where: str, rows: Sequence[int]) -> dict[str, Any]:
+        own, together = numbers[list(rows)], shared.select(rows)
+        if tuple(limits) == (0, 1) and set(own.tolist()) <= {0, 1}:
+            interval = share_interval(own, together)
+        else:
+            interval = bounded_mean_interval(own, limits, together)
+        return {"own_score": float(own.mean()), **listed_intervals({"own_score": interval}), "n": len(own)}
+
+    whole = part("overall", range(len(numbers)))
+    return {**whole, **map_groups(groups or {}, part), "own_score_range": list(limits)}

@@ -17,7 +17,7 @@ from eyechart.metrics.scoring.choices.self_awareness import (
     without_refusal,
 )
 from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
-from eyechart.metrics.scoring.items import Items
+from eyechart.metrics.scoring.inputs import Items
 from eyechart.metrics.scoring.judging.replies import Judge, name_or_none
 from eyechart.metrics.scoring.statistics.intervals import wilson_interval
 from eyechart.metrics.scoring.statistics.shares import Clusters, share_interval

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from eyechart.metrics.scoring.errors import ScoringWarning
-from eyechart.metrics.scoring.items import select_rows
+from eyechart.metrics.scoring.errors import ScoringWarning, SmallSampleWarning
+from eyechart.metrics.scoring.inputs import select_rows
 from eyechart.metrics.scoring.pair_ranking import map_scores
 from eyechart.metrics.scoring.pairs.pools import Pairs, PairSettings, check_pairs
 from eyechart.metrics.scoring.pairs.preferences import read_pairs, winners
 from eyechart.metrics.scoring.pairs.scores import mean_over_pools, pair_scores, resampled_mean
 from eyechart.metrics.scoring.pairs.tables import average_rows, convergence, part_scores, score_limit
-from eyechart.metrics.scoring.statistics.bootstrap import part_generator
+from eyechart.metrics.scoring.statistics.bootstrap import bootstrap_correlations, part_generator
 
 NAN = float("nan")
 DEFAULT = PairSettings()
@@ -30,6 +30,24 @@ def test_a_replicate_is_the_mean_over_the_pools_drawn(weights: str, undefined: s
     np.testing.assert_allclose(replicates, alone, rtol=1e-15)
     assert np.isnan(replicates).any() == (undefined == "leave_out")
     assert (mean, units) == (mean_over_pools(values, sizes, settings), 3)
+
+
+def test_images_of_small_pools_are_not_resampled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Complete pools are resampled; else thousands of pools would take minutes."""
+    sizes = []
+
+    def resampled(predictions: np.ndarray, *args: object) -> np.ndarray:
+        sizes.append(len(predictions))
+        return bootstrap_correlations(predictions, *args)
+
+    monkeypatch.setattr("eyechart.metrics.scoring.quality.scores.bootstrap_correlations", resampled)
+    rows = [(size, i) for size in (5, 19, 20) for i in range(1, size)]
+    first, second = [f"{size}-{i}" for size, i in rows], [f"{size}-{i - 1}" for size, i in rows]
+    numbers = [i for _, i in rows]
+    pairs = check_pairs(first, second, numbers, [i - 1 for i in numbers], [size for size, _ in rows])
+    with pytest.warns(SmallSampleWarning):
+        scores = pair_scores(read_pairs(["A"] * len(rows), ["B"] * len(rows), pairs), pairs)
+    assert sizes == [20] and scores["intervals"]["srcc"]["units"] == 3
 
 
 def test_a_row_of_a_table_has_the_scores_of_its_part() -> None:

@@ -158,10 +158,11 @@ def test_correlations_equal_resampling_and_ranking_anew(ties: bool) -> None:
         assert p == pytest.approx(stats.pearsonr(x[items], y[items]).statistic, abs=1e-9)
 
 
-def test_ranking_of_its_own() -> None:
-    x = np.arange(30.0)
-    srcc, plcc = bootstrap_correlations(x, x, np.random.default_rng(0), resamples=10, ranking=-x)
-    assert srcc == pytest.approx(-1) and plcc == pytest.approx(1)
+def test_one_correlation_has_the_same_replicates_as_both() -> None:
+    x, y = np.random.default_rng(3).normal(size=(2, 30))
+    both = bootstrap_correlations(x, y, np.random.default_rng(0), resamples=10)
+    for kind, expected in zip(("spearman", "pearson"), both, strict=True):
+        assert np.array_equal(bootstrap_correlations(x, y, np.random.default_rng(0), 10, [kind]), [expected])
 
 
 def test_large_input_in_bounded_memory() -> None:
