@@ -42,7 +42,7 @@ def load_dataset(
     num_proc: int | None = None,
     cache_dir: Folder | None = None,
 ) -> "datasets.Dataset | datasets.DatasetDict | datasets.IterableDataset | datasets.IterableDatasetDict":
-    """Load a benchmark dataset with its own loading script, on any version of `datasets`.
+    """Load a split of a benchmark dataset, or a dict of all splits, with its own script, on any version of `datasets`.
 
     Args:
         name: A dataset, see `list_datasets`.
@@ -59,9 +59,6 @@ def load_dataset(
         options: Settings of this dataset by name, the fields of its configuration class.
         num_proc: Number of processes that write the dataset.
         cache_dir: Folder of prepared datasets; that of `datasets` by default.
-
-    Returns:
-        The split, or a dict of all splits, as `datasets.load_dataset` returns it.
 
     Raises:
         UsageError: Unknown dataset, configuration, split or value.

@@ -64,12 +64,8 @@ class LeftOut:
 def left_out(dataset: Any) -> list[dict[str, str]]:
     """List the items that were left out when a `Dataset` or `DatasetDict`, or what it was derived from, was loaded.
 
-    Returns:
-        `{"id", "path", "reason", "split"}` per item, only of the dataset's own splits if it knows them. Empty for
-        datasets that no loading script made (an exported dataset has its own `left_out.json`).
-
-    Raises:
-        UsageError: The dataset is a streaming one, which logs a warning for each item instead.
+    Each is `{"id", "path", "reason", "split"}`, only of the dataset's own splits if it knows them. Datasets that no
+    loading script made have none (an exported dataset has its own `left_out.json`); a streaming one is a `UsageError`.
     """
     if isinstance(dataset, dict):
         return [item for part in dataset.values() for item in left_out(part)]

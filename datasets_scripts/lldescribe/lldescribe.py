@@ -14,7 +14,7 @@ a model can describe it, but the description is never scored.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import datasets
@@ -27,9 +27,9 @@ from eyechart.datasets_scripts.common.files.data_files import chosen_data_files
 from eyechart.datasets_scripts.common.files.readers import (
     Row,
     clean_text,
-    read_csv_rows,
+    iterate_jsonl_rows,
+    iterate_table,
     read_json_rows,
-    read_jsonl_rows,
     text_field,
 )
 from eyechart.datasets_scripts.common.instructions import PASS_FOLDER, numbered_steps
@@ -82,12 +82,12 @@ class LLDescribe(BenchmarkBuilder):
             raise MissingFileError(f"no image in this folder\n{_HOW_TO_GET}", path=data_dir)
         return [Annotation("test", tuple(golden) or (folder or data_dir,), (folder or data_dir,))]
 
-    def _read(self, path: str) -> list[Row]:
+    def _read(self, path: str) -> Iterable[Row]:
         if os.path.isdir(path):
             return [(number, {"image": name, "text": ""}) for number, name in enumerate(_image_names(path), 1)]
         if path.lower().endswith(".csv"):
-            return read_csv_rows(path, [])
-        return read_jsonl_rows(path) if path.lower().endswith(".jsonl") else read_json_rows(path)
+            return iterate_table(path, [])
+        return iterate_jsonl_rows(path) if path.lower().endswith(".jsonl") else read_json_rows(path)
 
     def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any]:
         name = text_field(raw, _only_key(raw, NAME_KEYS), path=path, number=number)

@@ -11,9 +11,9 @@ from eyechart.datasets_scripts.common.files.csv_text import csv_text
 from eyechart.datasets_scripts.common.files.readers import (
     ROW_ERROR,
     Row,
+    iterate_jsonl_rows,
+    iterate_table,
     number_field,
-    read_csv_rows,
-    read_jsonl_rows,
     text_field,
 )
 from eyechart.datasets_scripts.common.whole import write_whole
@@ -82,7 +82,7 @@ def _read_rows(path: str, columns: Sequence[str]) -> list[Row]:
     suffix = Path(path).suffix.lower()
     if suffix not in (".csv", ".jsonl"):
         raise UsageError(f"'{path}' is not supported; expected a CSV (.csv) or JSON Lines (.jsonl) file.")
-    rows = read_csv_rows(path, columns) if suffix == ".csv" else read_jsonl_rows(path)
+    rows = list(iterate_table(path, columns) if suffix == ".csv" else iterate_jsonl_rows(path))
     for number, row in rows:
         if ROW_ERROR in row:
             raise BadAnnotationError(row[ROW_ERROR], path=path, row=number)

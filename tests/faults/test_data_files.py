@@ -23,12 +23,11 @@ from eyechart.datasets_scripts.common.files.image_cells import Base64Cell
 from eyechart.datasets_scripts.common.files.readers import (
     ROW_ERROR,
     code_field,
+    iterate_jsonl_rows,
     iterate_table,
     number_field,
-    read_csv_rows,
     read_json_object,
     read_json_rows,
-    read_jsonl_rows,
     text_field,
 )
 from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
@@ -43,11 +42,15 @@ TWICE = "it is refused; the error names the key, and the row if there is one"
 
 
 def read_csv(path):
-    return read_csv_rows(path, ["image", "mos"])
+    return list(iterate_table(path, ["image", "mos"]))
 
 
 def read_tsv(path):
     return list(iterate_table(path, ["index"], delimiter="\t"))
+
+
+def read_jsonl(path):
+    return list(iterate_jsonl_rows(path))
 
 
 def read_xlsx(path):
@@ -196,13 +199,13 @@ def test_files_that_cannot_be_read(read, content, reason, tmp_path):
             ("a row of a CSV file has too many fields", read_csv, "image,mos\na,1\nc,1,2\n", "2 fields.* found 3"),
             ("a row of a CSV file is not UTF-8", read_csv, b"image,mos\na,1\n\xff\xfe,1\n", "'image' is not UTF-8"),
             ("an item of a JSON list is a string", read_json_rows, '[{"a": 1}, "x"]', "object, found 'x'"),
-            ("a line of JSON Lines is truncated", read_jsonl_rows, '{"a": 1}\n{"a"', "at character 5"),
-            ("a line of JSON Lines is a list", read_jsonl_rows, '{"a": 1}\n[]', r"object, found \[\]"),
-            ("a line of JSON Lines nests 100,000 deep", read_jsonl_rows, "{}\n" + "[" * 100_000, "recursion"),
+            ("a line of JSON Lines is truncated", read_jsonl, '{"a": 1}\n{"a"', "at character 5"),
+            ("a line of JSON Lines is a list", read_jsonl, '{"a": 1}\n[]', r"object, found \[\]"),
+            ("a line of JSON Lines nests 100,000 deep", read_jsonl, "{}\n" + "[" * 100_000, "recursion"),
         ),
         *rows(
             TWICE,
-            ("a key twice in JSON Lines", read_jsonl_rows, '{"a": 1}\n{"b": 1, "b": 2}', "the key 'b'"),
+            ("a key twice in JSON Lines", read_jsonl, '{"a": 1}\n{"b": 1, "b": 2}', "the key 'b'"),
         ),
     ],
 )

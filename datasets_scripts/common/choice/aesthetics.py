@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 
 from eyechart.datasets_scripts.common.choice.tables import Categories, lookup, plain
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, unknown_name
-from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, clean_text, read_csv_rows
+from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, clean_text, iterate_table
 
 DIMENSIONS = {
     "AesP": ("technical quality", "color and light", "composition", "content"),
@@ -85,7 +85,7 @@ def read_groups(path: str, images: Collection[str]) -> dict[tuple[str, str], dic
         BadAnnotationError: A column is missing, a value is not allowed, or two rows about one question disagree.
     """
     found: dict[tuple[str, str], dict[str, str]] = {}
-    for number, row in read_csv_rows(path, ("image", "task", "dimension", "source", "type")):
+    for number, row in iterate_table(path, ("image", "task", "dimension", "source", "type")):
         try:
             if ROW_ERROR in row:
                 raise ValueError(row[ROW_ERROR])

@@ -31,8 +31,8 @@ from eyechart.datasets_scripts.common.files.readers import (
     Row,
     clean_text,
     code_field,
+    iterate_jsonl_rows,
     read_json_rows,
-    read_jsonl_rows,
     text_field,
 )
 from eyechart.datasets_scripts.common.instructions import PASS_FOLDER, numbered_steps
@@ -120,7 +120,7 @@ class QuestionBuilder(BenchmarkBuilder):
             link_rows(raw for _, raw in rows)
             self._sort_categories(rows, path)
         else:
-            rows = read_jsonl_rows(path) if suffix == ".jsonl" else read_json_rows(path)
+            rows = list(iterate_jsonl_rows(path)) if suffix == ".jsonl" else read_json_rows(path)
             private = not any(raw.get(name) for _, raw in rows for name in ("correct_ans", "correct_choice"))
             rows = [(number, raw | {"private": private}) for number, raw in rows]
         asked: dict[str, list[str]] = {}

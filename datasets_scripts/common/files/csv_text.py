@@ -7,9 +7,6 @@ from typing import Any
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?", re.ASCII)
 _QUOTED = re.compile('[,"\r\n]')
-_SKIPPED = ("C", "Z")
-"""Categories of characters that spreadsheets may skip: blanks, control characters, invisible ones."""
-_STARTS = "=+-@\N{MINUS SIGN}"
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -34,6 +31,7 @@ def _field(cell: Any) -> str:
 
 
 def _is_formula(cell: str) -> bool:
-    # An apostrophe counts as blank, so that `unescaped` removes only what `csv_text` added.
-    first = next((sign for sign in cell if sign != "'" and unicodedata.category(sign)[0] not in _SKIPPED), "")
-    return unicodedata.normalize("NFKC", first) in tuple(_STARTS) and not _NUMBER.fullmatch(cell)
+    # Spreadsheets may skip blanks, control and invisible characters. An apostrophe counts as blank, so that `unescaped`
+    # removes only what `csv_text` added.
+    first = next((sign for sign in cell if sign != "'" and unicodedata.category(sign)[0] not in "CZ"), "")
+    return unicodedata.normalize("NFKC", first) in tuple("=+-@\N{MINUS SIGN}") and not _NUMBER.fullmatch(cell)

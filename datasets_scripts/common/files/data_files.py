@@ -44,11 +44,13 @@ def files_by_split(chosen: dict[str, list[str]], splits: Sequence[str]) -> dict[
     """Sort chosen files by split: their key in `data_files` ("validation" means "dev"), or else by their names."""
     files: dict[str, list[str]] = {}
     for key, path in ((key, path) for key, paths in chosen.items() for path in paths):
-        # "train" is the key of files that were given without one.
         names = [key]
         if key == "validation" and "dev" in splits:
             names = ["dev"]
+        elif key == "train" and len(splits) == 1:
+            names = [*splits]
         elif key == "train":
+            # The key of files that were given without one.
             name = os.path.basename(path).lower()
             names = [split for split in splits if split in name or (split == "dev" and _VALIDATION.search(name))]
         elif key not in splits:

@@ -51,11 +51,6 @@ def read_json_object(path: str) -> dict[str, Any]:
     return data
 
 
-def read_jsonl_rows(path: str) -> list[Row]:
-    """As `iterate_jsonl_rows`, all rows at once."""
-    return list(iterate_jsonl_rows(path))
-
-
 def iterate_jsonl_rows(path: str) -> Iterator[Row]:
     """Read JSON Lines, one object per line, numbered by lines; other lines become a `ROW_ERROR`."""
     with _opened(path) as file:
@@ -77,13 +72,6 @@ def first_csv_fields(path: str, delimiter: str = ",") -> list[str]:
         except (csv.Error, UnicodeDecodeError) as error:
             raise BadAnnotationError(f"not valid CSV: {error}", path=path, row=1) from error
     return [clean_text(field) for field in fields]
-
-
-def read_csv_rows(
-    path: str, required: Sequence[str], delimiter: str = ",", columns: Sequence[str] | None = None
-) -> list[Row]:
-    """As `iterate_table`, all rows at once."""
-    return list(iterate_table(path, required, delimiter=delimiter, columns=columns))
 
 
 def iterate_table(

@@ -9,8 +9,8 @@ import datasets
 
 from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilder
-from eyechart.datasets_scripts.common.errors import MissingFileError, unknown_name
-from eyechart.datasets_scripts.common.files.data_files import chosen_data_files
+from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.datasets_scripts.common.files.data_files import chosen_data_files, files_by_split
 from eyechart.datasets_scripts.common.files.readers import Row, text_field
 from eyechart.datasets_scripts.common.instructions import PASS_FOLDER, numbered_steps
 from eyechart.datasets_scripts.common.paths import first_file, release_folder
@@ -65,11 +65,7 @@ class QualityBuilder(BenchmarkBuilder):
         chosen = chosen_data_files(self.config, (".csv", ".json", ".mat", ".txt", ".xlsx"))
         data_dir = None if self.config.data_dir is None else release_folder(self.config.data_dir)
         if chosen is not None:
-            for key in chosen:
-                # "train" is the key of files that were given without one.
-                if key not in ("train", "test"):
-                    raise unknown_name("split", key, ["test"], "in data_files")
-            files = tuple(file for part in chosen.values() for file in part)
+            files = tuple(files_by_split(chosen, ("test",))["test"])
             return self._splits(files, data_dir or os.path.dirname(files[0]))
         if data_dir is not None:
             return self._splits(self._score_files(data_dir), data_dir)

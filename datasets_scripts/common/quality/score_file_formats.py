@@ -19,8 +19,8 @@ from eyechart.datasets_scripts.common.files.readers import (
     ROW_ERROR,
     Row,
     first_csv_fields,
+    iterate_table,
     number_field,
-    read_csv_rows,
     read_json_rows,
 )
 from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
@@ -81,7 +81,7 @@ def read_scores(path: str, own: tuple[ScoreFormat, ...], worst: float | None = N
         layout = _matching(path, formats, next((raw for _, raw in rows if ROW_ERROR not in raw), ()))
     else:
         layout = _matching(path, formats, first_csv_fields(path))
-        rows = read_csv_rows(path, layout.columns, columns=layout.all_columns or None)
+        rows = list(iterate_table(path, layout.columns, columns=layout.all_columns or None))
     for _, raw in rows:
         if ROW_ERROR not in raw:
             raw[FORMAT] = layout

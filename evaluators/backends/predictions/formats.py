@@ -20,7 +20,6 @@ from eyechart.datasets_scripts.common.files.readers import (
     iterate_jsonl_rows,
     iterate_table,
     number_field,
-    read_csv_rows,
     read_json_object,
     read_json_rows,
 )
@@ -330,7 +329,7 @@ def _read_xlsx(path: str) -> Iterator[Row]:
 
 
 def _read_csv(path: str) -> Iterator[Row]:
-    return ((number, {name: unescaped(text) for name, text in row.items()}) for number, row in read_csv_rows(path, ()))
+    return ((number, {name: unescaped(text) for name, text in row.items()}) for number, row in iterate_table(path, ()))
 
 
 _READERS: Mapping[str, Callable[[str], Iterable[Row]]] = {

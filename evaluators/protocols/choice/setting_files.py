@@ -3,7 +3,7 @@
 In MMBench, Sec. 3.3 and Fig. 5, six volunteers label what exact matching could not parse.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from string import ascii_uppercase
@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError, UsageError
-from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, read_csv_rows, read_jsonl_rows
+from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, iterate_jsonl_rows, iterate_table
 from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.results.finished_runs import TaskKey, load_runs
 from eyechart.evaluators.results.items import MAIN, PREDICTIONS_FILE
@@ -159,11 +159,11 @@ def _read_human_labels(path: str | Path | HumanLabels) -> HumanLabels:
     return HumanLabels(path, letters)
 
 
-def _rows(path: Path) -> list[tuple[int, dict[str, Any]]]:
+def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     if path.suffix.lower() == ".csv":
-        return read_csv_rows(str(path), ("id", "letter"))
+        return iterate_table(str(path), ("id", "letter"))
     if path.suffix.lower() == ".jsonl":
-        return read_jsonl_rows(str(path))
+        return iterate_jsonl_rows(str(path))
     raise BadAnnotationError(f"human labels are .csv or .jsonl files, not {path.suffix!r}", path=path)
 
 

@@ -27,7 +27,6 @@ from eyechart.datasets_scripts.common.files.readers import (
     code_field,
     iterate_table,
     number_field,
-    read_csv_rows,
     read_json_rows,
     text_field,
 )
@@ -48,11 +47,13 @@ def read_tsv(path: str, required: tuple[str, ...] = (), *, images: bool = True) 
 
 def test_csv_rows_have_line_numbers_and_any_line_ending(tmp_path: Path) -> None:
     path = write(tmp_path, b'\xef\xbb\xbf image ,mos\r\n"a\nb",1\r\n\r\nc\xe2\x80\xa8d,2\r\n,\n')
-    assert read_csv_rows(path, ["image", "mos"]) == [
+    assert list(iterate_table(path, ["image", "mos"])) == [
         (3, {"image": "a\nb", "mos": "1"}),
         (5, {"image": "c\N{LINE SEPARATOR}d", "mos": "2"}),
     ]
-    assert read_csv_rows(write(tmp_path, "a b\n"), [], " ", ["x", "y"]) == [(1, {"x": "a", "y": "b"})]
+    assert [*iterate_table(write(tmp_path, "a b\n"), [], delimiter=" ", columns=["x", "y"])] == [
+        (1, {"x": "a", "y": "b"})
+    ]
 
 
 def test_tsv_texts_are_unchanged(tmp_path: Path) -> None:
