@@ -9,7 +9,7 @@ import time
 import pytest
 import torch
 
-from eyechart.datasets_scripts.common.errors import BadImageError, UsageError
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
@@ -174,14 +174,6 @@ def test_images_are_sent_as_their_files_hold_them(model_server, backend, make_pi
     urls = [body["messages"][0]["content"][1]["image_url"]["url"] for body in model_server.asked]
     assert urls[:3] == [f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"] * 3
     assert urls[3].startswith("data:image/png;base64,")
-
-
-def test_a_bad_image_is_not_sent(model_server, backend, make_picture, tmp_path):
-    (tmp_path / "torn.png").write_bytes(b"\x89PNG\r\n\x1a\nrubbish")
-    answers = by_id(backend().answer([ask("bad", tmp_path / "torn.png"), ask("good", make_picture(0))]))
-    assert isinstance(answers["bad"].error, BadImageError)
-    assert answers["good"].text
-    assert len(model_server.asked) == 1
 
 
 def test_no_more_requests_at_once_than_allowed(script, backend, make_picture):

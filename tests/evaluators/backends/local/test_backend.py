@@ -19,7 +19,7 @@ from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.chat import ChatOptions, Sampling
 from eyechart.evaluators.backends.local.backend import TransformersBackend
-from eyechart.evaluators.backends.local.base import each_alone, fitting
+from eyechart.evaluators.backends.local.base import each_alone
 from eyechart.evaluators.backends.local.loading import LoadOptions, Origin
 from eyechart.evaluators.backends.local.outputs import TextReader, TokenSampler, probabilities
 from eyechart.evaluators.requests.errors import ModelError
@@ -292,7 +292,6 @@ def test_code_of_a_models_own_is_run_only_if_asked_for_and_told(llava_folder, tm
     assert (settings["architecture"], settings["trust_remote_code"]) == ("Own", True)
 
 
-FULL = "CUDA out of memory. Tried to allocate 1 GiB"
 FAILED = "the model failed on it: ValueError: no"
 
 
@@ -300,31 +299,6 @@ FAILED = "the model failed on it: ValueError: no"
 def _without_collection(monkeypatch):
     """accelerate collects garbage each time, which takes long where many tests ran before."""
     monkeypatch.setattr(gc, "collect", lambda: 0)
-
-
-@pytest.mark.parametrize(
-    ("start", "fits", "tried"),
-    [
-        *((8, 8, [8]), (8, 3, [8, 4, 2]), (12, 1, [12, 6, 3, 1])),
-        # Memory is too small for one.
-        (5, 0, [5, 2, 1]),
-    ],
-)
-def test_a_batch_is_halved_until_it_fits(start, fits, tried):
-    sizes = []
-
-    def run(size):
-        sizes.append(size)
-        if size > fits:
-            raise RuntimeError(FULL)
-        return f"with {size}"
-
-    if fits:
-        assert fitting(run, start) == (f"with {tried[-1]}", tried[-1])
-    else:
-        with pytest.raises(MemoryError, match=f"out of memory even with batch size 1: {FULL}"):
-            fitting(run, start)
-    assert sizes == tried
 
 
 def test_a_bad_item_does_not_take_the_others_along_and_what_its_run_held_is_freed():

@@ -15,7 +15,7 @@ from transformers.models.llava.image_processing_pil_llava import LlavaImageProce
 from eyechart.evaluators.backends.local.backend import TransformersBackend, _image_token_id
 from eyechart.evaluators.backends.local.engine import Node, shared_prefixes
 from eyechart.evaluators.backends.local.image_groups import Preparer, PromptRenderer
-from eyechart.evaluators.backends.local.rendering import ImageInputs, RenderedPrompt, Renderer, is_downscaled
+from eyechart.evaluators.backends.local.rendering import ImageInputs, RenderedPrompt, Renderer
 from eyechart.evaluators.requests.errors import ModelError
 from eyechart.evaluators.requests.types import IMAGE, Request
 from tests.evaluators.backends import architectures
@@ -138,30 +138,6 @@ def test_reduced_images_are_counted(name, fits, reduced):
     ]
     counts = {response.request.id: response.images_downscaled for response in backend.answer(asked)}
     assert counts == {"fits": 0, "reduced": 1, "both": 1, "twice": 2}
-
-
-SHORTER = {"do_resize": True, "size": {"shortest_edge": 32}}
-TILES = {"do_image_splitting": False, "size": {"longest_edge": 64}, "max_image_size": {"longest_edge": 32}}
-ONE = (1, 3, 32, 32)
-
-
-@pytest.mark.parametrize(
-    ("settings", "pixels", "reduced"),
-    [
-        *((SHORTER, ONE, True), ({**SHORTER, "do_resize": False}, ONE, False)),
-        # The pixels are those of no or two images, of a part, of tiles, or missing.
-        *((SHORTER, shape, None) for shape in ((2, *ONE[1:]), (1, *ONE), None)),
-        # A size that does not show how large the image becomes.
-        ({**SHORTER, "size": {"longest_edge": 32}}, ONE, None),
-        ({**SHORTER, "size": {"shortest_edge": 32, "longest_edge": 64}}, ONE, None),
-        *((TILES, None, True), ({**TILES, "do_image_splitting": True}, None, False)),
-        ({**SHORTER, "do_image_splitting": True}, ONE, True),
-    ],
-)
-def test_a_reduced_image_is_seen_by_settings_and_pixels(settings, pixels, reduced):
-    inputs = {} if pixels is None else {"pixel_values": torch.zeros(pixels)}
-    image_processor = SimpleNamespace(to_dict=lambda: settings)
-    assert is_downscaled(Image.new("RGB", (33, 40)), inputs, image_processor) is reduced
 
 
 IMAGE_TOKEN = 0
