@@ -35,7 +35,7 @@ from eyechart.hub_cards.leaderboard import boards
 from tests.evaluators.backends import architectures
 from tests.evaluators.backends.endpoint.model_server import ModelServer
 from tests.evaluators.scripted_server import PATH, Script, completion
-from tests.evaluators.tasks.own_data import write_pairs, write_photos, write_questions
+from tests.evaluators.tasks.doors import write_pairs, write_photos, write_questions
 
 RELEASES = {
     "LLVisionQA": "llvisionqa",

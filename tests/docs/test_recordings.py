@@ -10,7 +10,7 @@ import torch
 from transformers import AutoModelForImageTextToText, AutoProcessor
 
 from eyechart.evaluators import tiny_vlm
-from tests.evaluators.tasks.own_data import write_photos
+from tests.evaluators.tasks.doors import write_photos
 from tests.terminal import in_a_terminal
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -19,7 +19,7 @@ from eyechart.hub_cards.leaderboard.build import build
 from eyechart.hub_cards.leaderboard.names import OWNERS_FILE
 from eyechart.hub_cards.model_card.selection import Consent, select
 from tests.evaluators.finished_runs import write
-from tests.evaluators.tasks.own_data import write_photos
+from tests.evaluators.tasks.doors import write_photos
 from tests.faults.fault import fault, rows
 from tests.hub_cards.leaderboard.handed_in import board_named, hand_in, result_on
 from tests.hub_cards.leaderboard.own_board import NOW, N, OwnBoard, change_results, change_rows

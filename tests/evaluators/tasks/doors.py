@@ -1,7 +1,13 @@
-"""The two doors by which a user meets a task: a run of a model, and the scoring of precomputed predictions."""
+"""The two doors by which a user meets a task, a run of a model and the scoring of predictions; data of one's own."""
 
+import base64
+import csv
+import io
 import json
+from pathlib import Path
 
+import numpy as np
+from PIL import Image
 from pyarrow import parquet
 
 from eyechart.evaluators.results.results_file import read_results
@@ -42,3 +48,48 @@ def scored(folder, task, lines, *arguments):
     done = invoke("score", task, "--predictions", predictions, *arguments, "--out", folder / "scored", code=0)
     (result,) = read_results(folder / "scored").tasks
     return result, done.output
+
+
+N_PHOTOS, N_QUESTIONS = 40, 12
+
+
+def png(level: int) -> bytes:
+    """A noisy picture, whose noise grows with the level."""
+    rng = np.random.default_rng(level)
+    noise = rng.integers(-60, 61, (32, 32, 3)) * level // 10
+    content = io.BytesIO()
+    Image.fromarray((128 + noise).astype(np.uint8)).save(content, "PNG")
+    return content.getvalue()
+
+
+def write_questions(folder: Path) -> None:
+    """`my_questions.tsv`: questions of three and four options, images as base64 (VLMEvalKit's columns)."""
+    with (folder / "my_questions.tsv").open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file, delimiter="\t")
+        rows.writerow(["index", "image", "question", "A", "B", "C", "D", "answer", "category"])
+        for i in range(N_QUESTIONS):
+            image = base64.b64encode(png(i % 10)).decode()
+            options = ["red", "green", "blue", "" if i % 3 == 0 else "grey"]
+            rows.writerow([i, image, f"Which colour is {i}?", *options, "ABC"[i % 3], ("hue", "tone")[i % 2]])
+
+
+def write_photos(folder: Path) -> None:
+    """`my_photos.csv`: files with opinion scores, of two cameras."""
+    (folder / "photos").mkdir()
+    with (folder / "my_photos.csv").open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(["file", "mos", "camera"])
+        for i in range(N_PHOTOS):
+            (folder / "photos" / f"{i}.png").write_bytes(png(i % 10))
+            rows.writerow([f"photos/{i}.png", 5 - i % 10 / 2 + i / 100, ("old", "new")[i % 2]])
+
+
+def write_pairs(folder: Path) -> None:
+    """`my_pairs.jsonl`: pairs of the photos with the scores of both."""
+    scores = [5 - i % 10 / 2 + i / 100 for i in range(N_PHOTOS)]
+    pairs = [(i, (7 * i + 3) % N_PHOTOS) for i in range(N_PHOTOS) if i != (7 * i + 3) % N_PHOTOS]
+    lines = [
+        {"left": f"photos/{i}.png", "right": f"photos/{j}.png", "left_score": scores[i], "right_score": scores[j]}
+        for i, j in pairs
+    ]
+    write_lines(folder / "my_pairs.jsonl", lines)

@@ -29,21 +29,14 @@ def rows_of(name, count):
     return load_data(get_task(name), DataRequest(is_mini=True)).dataset.select(range(count))
 
 
-def test_the_tiny_model_runs_all_four_and_sees_distortions(tmp_path):
-    (perception, empathy, assessment, interpretation), _ = ran(tmp_path, *CHOICES, INTERPRETATION, "--limit", 24)
+def test_the_tiny_model_runs_them_and_sees_distortions(tmp_path):
+    (perception, assessment, interpretation), _ = ran(tmp_path, CHOICES[0], ASSESSMENT, INTERPRETATION, "--limit", 24)
     # It was taught distortions; what a colour is taken to evoke it was not, nor the level with the question first.
     assert perception.scores["accuracy"] > perception.scores["random_guess"]
-    sources = {"natural", "artistic", "AI-generated", "unknown"}
-    for result in (perception, empathy):
-        assert set(result.scores["by_question_type"]) == {"yes-or-no", "what", "how", "why"}
-    for result in (perception, empathy, assessment):
-        assert set(result.scores["by_image_source"]) == sources and "by_dimension" not in result.scores
-        assert result.scores["by_response"]["explicit"]["n"] == round(24 * result.scores["extraction"]["exact"])
-    assert "by_question_type" not in assessment.scores
+    assert set(perception.scores["by_question_type"]) == {"yes-or-no", "what", "how", "why"}
+    assert set(perception.scores["by_image_source"]) == {"natural", "artistic", "AI-generated", "unknown"}
     assert assessment.scores["random_guess"] == pytest.approx(1 / 3)
     scores = interpretation.scores
-    parts = [scores[name]["score"] for name in ("relevance", "precision", "completeness")]
-    assert all(0 <= part <= 2 for part in parts) and scores["mean"] == pytest.approx(sum(parts) / 3)
     assert (scores["template"], scores["judge"]) == ("aesbench", "lexical")
     assert set(scores["by_level"]) == {"high", "medium", "low"}
 
@@ -79,7 +72,7 @@ def test_explicit_answers_are_compared_and_ambiguous_ones_put_to_a_judge():
     assert ask(Judge("Result: 0"))["accuracy"] == pytest.approx(2 / 6)
 
 
-@pytest.mark.parametrize("column", ["question", "hint", "options"])
+@pytest.mark.parametrize("column", ["question", "options"])
 def test_an_assessment_that_states_a_level_is_refused(column):
     level = "This is an image With High aesthetics"
     value = [level, "Medium", "Low"] if column == "options" else level
@@ -88,17 +81,6 @@ def test_an_assessment_that_states_a_level_is_refused(column):
         run(ASSESSMENT, lambda messages: pytest.fail("asked"), broken)
     result = run(ASSESSMENT, lambda messages: "A", broken, skip_bad=True)
     assert result.scores["n"] == 1 and "With High aesthetics" in result.left_out[0].reason
-
-
-def test_a_run_asks_for_the_level_before_it_is_stated():
-    names = [INTERPRETATION, "q_bench/perception", ASSESSMENT, "aes_bench/empathy"]
-    ordered = [task_run.task.name for task_run in make_task_runs(names)]
-    assert ordered == ["q_bench/perception", ASSESSMENT, "aes_bench/empathy", INTERPRETATION]
-    others = [INTERPRETATION, "q_bench/perception"]
-    assert [task_run.task.name for task_run in make_task_runs(others)] == others
-    known = {task.name: task for task in TASKS}
-    # What others come after comes after nothing itself, which one look at the order could not settle.
-    assert all(not known[name].after for task in TASKS for name in task.after)
 
 
 class Recorder(FunctionBackend):
@@ -116,6 +98,9 @@ class Recorder(FunctionBackend):
 def test_no_run_asks_an_interpretation_before_or_together_with_an_assessment(tmp_path):
     recorder = Recorder()
     task_runs = make_task_runs([INTERPRETATION, ASSESSMENT], DataRequest(limit=5, is_mini=True))
+    known = {task.name: task for task in TASKS}
+    # What others come after comes after nothing itself, which one look at the order could not settle.
+    assert all(not known[name].after for task in TASKS for name in task.after)
     assert execute(task_runs, ModelRun(lambda device: recorder, tmp_path))
     states_level = [{bool(LEVEL.search(request.prompt[0])) for request in wave} for wave in recorder.asked]
     assert states_level == [{False}, {True}]

@@ -1,8 +1,9 @@
-"""The forms of one's own data: image roots, winners of pairs, answers as numbers, texts, lists; scoring functions."""
+"""The forms of one's own data, scoring functions of one's own, and columns that hold what they should not."""
 
 import csv
 import json
 import math
+from string import ascii_letters
 
 import datasets
 import pytest
@@ -16,9 +17,9 @@ from eyechart.evaluators.results.finished_runs import TaskKey, read_runs
 from eyechart.evaluators.results.results_file import with_nan
 from eyechart.evaluators.tasks import find_tasks
 from eyechart.metrics.scores import spec
+from tests.evaluators import running
 from tests.evaluators.command_line import invoke
-from tests.evaluators.tasks.doors import ran, rows_of, scored, write_lines
-from tests.evaluators.tasks.own_data import png
+from tests.evaluators.tasks.doors import png, ran, rows_of, scored, write_lines
 
 QUESTIONS = """name: forms
 protocol: multiple_choice
@@ -46,9 +47,7 @@ def folder(tmp_path):
 
 
 def write_rows(path, rows):
-    if path.suffix == ".parquet":
-        datasets.Dataset.from_list(rows).to_parquet(path)
-    elif path.suffix == ".jsonl":
+    if path.suffix == ".jsonl":
         write_lines(path, rows)
     else:
         with path.open("w", newline="") as file:
@@ -71,12 +70,6 @@ def run(folder, task, *options):
     return result, rows_of(folder / "run")
 
 
-def error_of(task):
-    done = invoke("run", task, "--out", task.parent / "failed")
-    assert done.exit_code != 0
-    return " ".join(done.output.split())
-
-
 def questions(answers):
     options = {"A": "red", "B": "green", "C": "blue"}
     return [{"file": f"{i}.png", "question": "Which?", **options, "answer": answer} for i, answer in enumerate(answers)]
@@ -92,7 +85,7 @@ def test_answers_are_those_of_the_image_root_and_each_of_a_list_is_accepted(fold
     run(folder, task)
     assert "data:image" in (folder / "run" / "report.html").read_text(encoding="utf-8"), "the image root is kept"
     task.write_text(task.read_text().replace("multiple_choice", "circular_eval"))
-    error = error_of(task)
+    error = " ".join(invoke("run", task, "--out", folder / "failed", code=1).output.split())
     assert "item '1'" in error and "'AC'" in error and "multiple_choice" in error
 
 
@@ -173,19 +166,13 @@ def test_a_scoring_function_gives_mean_and_interval_to_every_reader(folder):
     assert "own score" in invoke("compare", folder / "run", folder / "again", code=0).output
     described = invoke("tasks", path).output
     assert "own_score *" in described and "-10 to 0" in described and "rounds" not in described
-    write_scored(folder, 'return -abs(float(row["description"]) - len(prediction) % 3)')
-    ran(folder / "other", path)
-    assert "score is 'closeness/" in " ".join(invoke("compare", folder / "run", folder / "other").output.split())
 
 
 def test_intervals_of_a_scoring_function_are_those_of_the_statistics(folder):
     path = write_scored(folder, 'return row["id"] in tuple("1357")', protocol="MultipleChoice")
     # The range is 0 to 1 by default.
-    text = path.read_text().replace("    score_range=(-10, 0),\n", "")
+    text = path.read_text().replace("    score_range=(-10, 0),\n", "").replace('("1357")', '("1357") and 0.5')
     path.write_text(text.replace('groups=("camera",)', 'cluster="id"'))
-    scores = evaluate(path, "A").scores
-    assert scores["own_score"] == 4 / 44 and scores["intervals"]["own_score"]["kind"] == "wilson"
-    path.write_text(path.read_text().replace('in tuple("1357")', 'in tuple("1357") and 0.5'))
     scores = evaluate(path, "A").scores
     assert scores["own_score"] == 2 / 44 and scores["intervals"]["own_score"]["kind"] == "wilson"
     low, high = scores["own_score_ci95"]
@@ -196,8 +183,7 @@ def test_intervals_of_a_scoring_function_are_those_of_the_statistics(folder):
     ("score", "named"),
     [
         *(("return 1 / 0", ("ZeroDivisionError", "division by zero")), ('return "good"', ("'good'",))),
-        *(("return 1", ("returns 1", "-10 to 0")), ("return -(10**400)", ("-10 to 0",))),
-        *(("return None", ("None",)), ('return float("nan")', ("nan",))),
+        *(("return 1", ("returns 1", "-10 to 0")), ("return None", ("None",)), ('return float("nan")', ("nan",))),
     ],
 )
 def test_a_scoring_function_that_fails_names_the_item(folder, score, named):
@@ -215,7 +201,7 @@ def test_a_scoring_function_that_fails_names_the_item(folder, score, named):
     ("change", "named"),
     [
         (("score=closeness", "score=0.5"), "score: "),
-        *((("(-10, 0)", to), "score_range") for to in ("(0, -10)", "(0, 0)", '("a", 1)', "(-1e999, 0)", "(0, 1e999)")),
+        *((("(-10, 0)", to), "score_range") for to in ("(0, 0)", "(0, 1e999)")),
         (("Description", "CircularEval"), "MultipleChoice and Description"),
     ],
 )
@@ -224,3 +210,95 @@ def test_a_task_with_a_malformed_scoring_function_is_refused(folder, change, nam
     path.write_text(path.read_text().replace(*change))
     with pytest.raises(UsageError, match=named):
         find_tasks(str(path))
+
+
+IMAGES = datasets.Sequence(datasets.Image())
+QUESTION = {"images": 1, "question": "How is it?", "options": ["Dark", "Bright"], "answer": "A"}
+ROWS = {
+    "q_bench/perception": QUESTION,
+    "q_bench/perception_pairs": QUESTION | {"images": 2},
+    "ql_bench/single": QUESTION | {"refusal": "B"},
+    "mmbench/en": QUESTION | {"question_id": "1"},
+    "aes_bench/perception": QUESTION,
+    "q_bench/description": {"image": 1, "description": "Dark."},
+    "aes_bench/interpretation": {"image": 1, "question": "Why?", "description": "Dark."},
+    "q_bench/assessment": {"image": 1, "quality": 2.0},
+    "two_afc/coarse": {"images": 2, "first_id": "a", "second_id": "b", "first_quality": 1.0, "second_quality": 2.0},
+}
+"""A good row of each kind; numbers of images stand for images."""
+
+
+@pytest.fixture
+def own_data(make_picture):
+    """Makes data of one row, of which a column may hold something else."""
+
+    def make(task, **others):
+        row = {"id": "r1", **ROWS[task], **others}
+        if isinstance(row.get("images"), int):
+            row["images"] = [make_picture(i) for i in range(row["images"])]
+        if row.get("image") == 1:
+            row["image"] = make_picture(0)
+        known = {name: kind for name, kind in (("images", IMAGES), ("image", datasets.Image())) if name in row}
+        rest = datasets.Dataset.from_list([{name: row[name] for name in row if name not in known}]).features
+        return datasets.Dataset.from_list([row], features=datasets.Features({**rest, **known}))
+
+    return make
+
+
+def answer(messages, words=()):
+    return dict.fromkeys(words, 1.0) if words else "A"
+
+
+@pytest.mark.datasets36
+@pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.ScoringWarning")
+@pytest.mark.parametrize("task", ROWS)
+def test_a_good_row_is_scored(own_data, task):
+    scores = running.run(task, answer, own_data(task)).scores
+    assert 1 in (scores.get("n"), scores.get("n_questions"), scores.get("n_pairs"))
+
+
+LIST, TEXT_WANTED, NUMBER_WANTED = "expected a list of strings", "expected a string", "expected a finite number"
+PLACES = "as in the prompt. Use skip_bad"
+
+
+@pytest.mark.datasets36
+@pytest.mark.parametrize(
+    ("task", "column", "value", "problem"),
+    [
+        ("aes_bench/perception", "images", 2, f"2 images found; expected 1, {PLACES}"),
+        ("q_bench/perception", "images", 0, f"0 images found; expected 1, {PLACES}"),
+        ("q_bench/assessment", "image", None, "image: the image has neither bytes nor a path"),
+        ("q_bench/perception", "answer", 0, rf"column 'answer' is 0; {TEXT_WANTED} \(''"),
+        ("mmbench/en", "hint", 3, f"column 'hint' is 3; {TEXT_WANTED}"),
+        ("aes_bench/perception", "options", None, f"column 'options' is None; {LIST}"),
+        ("q_bench/perception", "options", [1, 2], rf"column 'options' is \[1, 2\]; {LIST}"),
+        ("q_bench/perception", "options", [], rf"column 'options' is \[\]; {LIST}"),
+        ("q_bench/perception", "options", [*ascii_letters[:27]], rf"column 'options' is \[.*; {LIST}, 1 to 26"),
+        ("q_bench/perception", "answer", "AA", "column 'answer' is 'AA'; expected one of A, B"),
+        ("mmbench/en", "answer", "AB", "column 'answer' is 'AB'; only the protocol multiple_choice"),
+        ("q_bench/description", "description", 3, rf"column 'description' is 3; {TEXT_WANTED} \(''"),
+        ("q_bench/assessment", "quality", "good", rf"column 'quality' is 'good'; {NUMBER_WANTED} \(None"),
+        ("q_bench/assessment", "quality", float("nan"), f"column 'quality' is nan; {NUMBER_WANTED}"),
+        ("two_afc/coarse", "first_id", 7, f"column 'first_id' is 7; {TEXT_WANTED}"),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_named(own_data, task, column, value, problem):
+    with pytest.raises(DataError, match=f"item 'r1': {problem}"):
+        running.run(task, answer, own_data(task, **{column: value}))
+
+
+def test_the_only_question_may_have_26_options_and_accept_two(own_data):
+    most = own_data("q_bench/perception", options=[*ascii_letters[:26]], answer="AZ")
+    assert running.run("q_bench/perception", lambda messages: "Z", most).scores["accuracy"] == 1
+
+
+def test_images_have_no_part_where_none_is_shown(own_data, tmp_path):
+    assert running.run("mmbench/en", answer, own_data("mmbench/en", images=2), blind=True).scores
+    file = running.predictions(tmp_path, [{"id": "r1", "text": "A"}])
+    assert running.run("aes_bench/perception", file, own_data("aes_bench/perception", images=0)).scores["accuracy"] == 1
+
+
+def test_columns_of_another_kind_are_named(own_data):
+    data = own_data("q_bench/perception").remove_columns("images").add_column("images", ["a.png"])
+    with pytest.raises(DataError, match=r"column 'images' is 'a\.png'; expected a list of images"):
+        running.run("q_bench/perception", answer, data)

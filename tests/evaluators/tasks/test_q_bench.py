@@ -1,11 +1,7 @@
 """Q-Bench's and QL-Bench's tasks on demo data, and on real questions, replies and logits: Tables 4, 7 and 10."""
 
-import json
-
-import datasets
 import pytest
 
-from eyechart.datasets_scripts import load_dataset, mini
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
@@ -14,7 +10,7 @@ from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
 from tests.evaluators import running
 from tests.evaluators.command_line import invoke
-from tests.evaluators.tasks.doors import ran, rows_of, scored, write_lines
+from tests.evaluators.tasks.doors import ran, rows_of, write_lines
 from tests.real_pairs import released_dev_rows
 
 
@@ -22,72 +18,19 @@ def test_the_tiny_model_perceives(tmp_path):
     (result,), output = ran(tmp_path, "q_bench/perception", "--limit", 36)
     scores = result.scores
     assert scores["accuracy"] > scores["random_guess"] + 0.2
-    assert set(scores["by_question_type"]) == {"yes-or-no", "what", "how"} and len(scores["by_concern"]) == 4
-    assert len(scores["by_question_type_by_concern"]) == 12
+    assert len(scores["by_concern"]) == 4 and len(scores["by_question_type_by_concern"]) == 12
     assert sum(part["n"] for part in scores["by_question_type_by_concern"].values()) == scores["n"] == 36
     assert scores["yes_no"]["n_yes"] + scores["yes_no"]["n_no"] == 12
-    assert result.diagnostics["prompt_failure"]["by_question_type"]["how"]["n"] == 12
-    assert "balanced yes/no accuracy" in output and "  in-context other " in output
-    assert "what, in-context other" not in output
+    assert "balanced yes/no accuracy" in output and "what, in-context other" not in output
 
 
-def test_closed_set_inference_and_the_answer_mark_run_from_the_command_line(tmp_path):
+def test_closed_set_inference_runs_from_the_command_line(tmp_path):
     (closed,), _ = ran(tmp_path, "q_bench/perception", "--limit", 24, "--set", "inference=closed-set")
     assert closed.scores["accuracy"] > closed.scores["random_guess"] + 0.2
     line = rows_of(tmp_path)[0]
     assert line["text"] is None and len(line["losses"]) == len(line["loss_tokens"]) == len(line["options"])
     means = [loss / tokens for loss, tokens in zip(line["losses"], line["loss_tokens"], strict=True)]
     assert "ABCD".index(line["choice"]) == means.index(min(means))
-    (marked,), _ = ran(tmp_path / "marked", "q_bench/perception", "--limit", 24, "--set", "prompt=answer-mark")
-    assert marked.settings["prompt_id"] == "q_bench_a1/2/answer-mark"
-    assert marked.scores["accuracy"] > marked.scores["random_guess"] + 0.2
-
-
-def test_the_tiny_model_describes(tmp_path):
-    (result,), output = ran(tmp_path, "q_bench/description", "--limit", 20)
-    assert result.scores["n"] == 18 and len(result.left_out) == 2
-    assert 2 < result.scores["sum"] <= 6
-    assert result.scores["judge"] == "lexical" and result.settings["judge"] == {"name": "lexical"}
-    assert "Scored by word overlap" in output and "completeness" in output
-    rows = rows_of(tmp_path)
-    assert len(rows) == 20 and [row["id"] for row in rows if row["label"] is None] == ["mini_0009.png", "mini_0019.png"]
-
-
-@pytest.mark.parametrize("inference", ["options", "closed-set"])
-def test_the_test_split_gives_an_answer_file_with_letters_of_the_releases_order(tmp_path, inference):
-    options = ("--split", "test", "--limit", 12, "--set", "shuffle_seed=3", "--set", f"inference={inference}")
-    (result,), output = ran(tmp_path, "q_bench/perception", *options)
-    assert result.scores is None and "private" in " ".join(result.caveats) and "private" in output
-    assert result.diagnostics and result.variants == {}
-    path = tmp_path / "q_bench" / "perception" / "llvisionqa" / "llvisionqa_responses.json"
-    lines = rows_of(tmp_path)
-    released = load_dataset("llvisionqa", split="test", data_dir=mini.release("llvisionqa"), images="skip")
-    rows = json.loads(path.read_text(encoding="utf-8"))
-    assert len(rows) == len(lines) == 12
-    for row, line, question in zip(rows, lines, released, strict=False):
-        chosen = line["options"]["ABCD".index(line["choice"])]
-        assert row["candidates"] == question["options"]
-        if inference == "closed-set" or line["options"] != question["options"]:
-            assert row["response"] == f"{'ABCD'[question['options'].index(chosen)]}. {chosen}"
-        else:
-            assert row["response"] == line["text"]
-
-
-def test_descriptions_without_any_golden_text_give_an_answer_file(tmp_path):
-    folder = tmp_path / "images"
-    folder.mkdir()
-    names = ["mini_0000.png", "mini_0001.png"]
-    for name in names:
-        (folder / name).write_bytes((mini.release("lldescribe") / "images_lldescribe" / name).read_bytes())
-    (result,), _ = ran(tmp_path / "out", "q_bench/description", "--data-dir", folder)
-    assert result.scores is None and "private" in " ".join(result.caveats)
-    path = tmp_path / "out" / "q_bench" / "description" / "lldescribe" / "lldescribe_responses.json"
-    rows = json.loads(path.read_text(encoding="utf-8"))
-    assert rows == [{"img_path": line["id"], "response": line["text"]} for line in rows_of(tmp_path / "out")]
-    assert [row["img_path"] for row in rows] == names
-
-
-REFUSAL = "I don't know"
 
 
 def test_the_tiny_model_answers_questions_on_one_image_and_on_two(tmp_path):
@@ -101,35 +44,6 @@ def test_the_tiny_model_answers_questions_on_one_image_and_on_two(tmp_path):
         assert scores["score_sa"] == scores["score_cc"] + scores["score_rc"]
         assert result.split == "dev" and "private test answers" in " ".join(result.caveats)
     assert "Dev answers only" in output
-
-
-@pytest.mark.parametrize(("position", "index"), [("first", 0), ("1", 1)])
-def test_the_place_of_the_refusal_is_an_option_of_the_data_and_in_the_result(tmp_path, position, index):
-    (result,), _ = ran(tmp_path, "ql_bench/single", "--data-arg", f"refusal_position={position}", "--limit", 12)
-    assert result.settings["data"]["options"]["refusal_position"] == (index or position)
-    rows = rows_of(tmp_path)
-    assert {row["options"].index(REFUSAL) for row in rows if row["pass"] == "main"} == {index}
-    assert all(REFUSAL not in row["options"] for row in rows if row["pass"] == "forced")
-
-
-def test_answering_the_dev_questions_by_chance_gives_the_level_of_q_bench(reference, tmp_path):
-    """Without the refusal the questions are those of LLVisionQA: Q-Bench, Table 7, in percent; the paper truncates."""
-    folder = reference / "llvisionqa"
-    rows = load_data(get_task("ql_bench/single"), DataRequest(data_dir=folder, images="skip")).dataset
-    # Every third question is refused and then answered with the first option, the others are answered with it at once.
-    lines = [{"id": row["id"], "text": REFUSAL if number % 3 == 0 else "A"} for number, row in enumerate(rows)]
-    lines += [{"id": row["id"], "pass": "forced", "text": "A"} for row in rows.select(range(0, len(rows), 3))]
-    scores = scored(tmp_path, "ql_bench/single", lines, "--data-dir", folder)[0].scores
-    assert scores["n"] == 1495 and scores["n_refused"] == 499
-    assert 100 * scores["random_guess"] == pytest.approx(37.80, abs=0.02)
-    expected = {"yes-or-no": (550, 50.00), "what": (452, 27.86), "how": (493, 33.31)}
-    for value, (count, percent) in expected.items():
-        part = scores["by_question_type"][value]
-        assert part["n"] == count and 100 * part["random_guess"] == pytest.approx(percent, abs=0.02)
-        assert part["score_cc"] == pytest.approx(100 * part["answer_rate"] * part["answer_accuracy"])
-    right = [letter == "A" for letter in rows["answer"]]
-    assert scores["score_cc"] == pytest.approx(100 * sum(is_a for i, is_a in enumerate(right) if i % 3) / 1495)
-    assert scores["score_rc"] == pytest.approx(100 * sum(not is_a for is_a in right[::3]) / 1495)
 
 
 ASSESSMENT = "q_bench/assessment"
@@ -152,8 +66,10 @@ def rated(database, folder):
     return load_data(get_task(ASSESSMENT), DataRequest(dataset=DATABASES[database], data_dir=folder, images="skip"))
 
 
-@pytest.mark.parametrize("model", PUBLISHED)
-@pytest.mark.parametrize("database", DATABASES)
+@pytest.mark.parametrize(
+    ("model", "database"),
+    [("idefics", "cgi"), ("llava_v1.5", "livec"), ("instructblip_t5", "agi"), ("instructblip_t5", "livec")],
+)
 def test_published_scores_come_out_of_released_logits(reference, model, database):
     loaded = rated(database, reference / "q-bench-a3")
     released = reference / "q-bench-a3-logits" / model / f"{database}.json"
@@ -175,7 +91,7 @@ def test_published_scores_come_out_of_released_logits(reference, model, database
 
 
 def test_the_command_takes_the_released_file_even_with_its_first_object_twice(reference, tmp_path):
-    """As the files of InstructBLIP-Vicuna have it; also as data, since each object holds its opinion score."""
+    """As the files of InstructBLIP-Vicuna have it."""
     text = (reference / "q-bench-a3-logits" / "idefics" / "agi.json").read_text()
     (tmp_path / "agi.json").write_text(text[: text.index("}") + 1] + text)
     options = ("--dataset", "agiqa3k", "--set", "ties=paper-code", "--data-dir", reference / "q-bench-a3")
@@ -185,31 +101,6 @@ def test_the_command_takes_the_released_file_even_with_its_first_object_twice(re
     assert (printed(result.scores), result.scores["n"]) == ("0.562/0.622", 2982)
     assert result.settings["model"]["predictions_repeated"] == 1 and result.settings["model"]["predictions_unused"] == 0
     assert "agi.json repeat others; equal rows count once." in " ".join(done.output.split())
-
-    (tmp_path / "release").mkdir()
-    (tmp_path / "release" / "agi.json").write_text(text)
-    folders = (tmp_path / "release", reference / "q-bench-a3")
-    alone, listed = (rated("agi", folder).dataset["quality"][:] for folder in folders)
-    assert alone == listed
-
-
-def test_real_answers_about_pairs_are_right_where_they_are_the_right_option(reference, tmp_path):
-    """LLaVA on the pairs of dev, asked for an option's text: nothing but upper and lower case is to be seen through."""
-    lines = (reference / "qbench2-outputs" / "llava.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines]
-    given = [{"id": f"{number}", "text": row["llava_answer"]} for number, row in enumerate(rows)]
-    columns = {
-        "id": [line["id"] for line in given],
-        "images": [[]] * len(rows),
-        "question": [row["question"].partition(" Options:")[0] for row in rows],
-        "options": [row["option"] for row in rows],
-        "answer": ["ABCD"[row["option"].index(row["answer"])] for row in rows],
-    }
-    backend = running.predictions(tmp_path, given)
-    result = running.run("q_bench/perception_pairs", backend, datasets.Dataset.from_dict(columns))
-    right = sum(row["llava_answer"].lower() == row["answer"].lower() for row in rows)
-    assert (result.scores["n"], result.scores["accuracy"], result.left_out) == (1000, right / 1000, [])
-    assert not any(name.startswith("by_") for name in result.scores)
 
 
 @pytest.fixture(scope="module")
@@ -246,24 +137,6 @@ def test_every_row_is_scored(rows, release, tmp_path):
     assert score("q_bench/perception_pairs", release, tmp_path, texts, shuffle_seed=3)["accuracy"] == 1.0
 
 
-def test_a_letter_of_the_same_text_at_another_place_is_wrong(rows, release, tmp_path):
-    row = next(number for number, row in enumerate(rows) if row["candidates"] == ["No", "No"])
-    replies = [row["correct_choice"] for row in rows]
-    assert (row, replies[row]) == (872, "B")
-    replies[row] = "A"
-    assert score("q_bench/perception_pairs", release, tmp_path, replies)["accuracy"] == 0.999
-
-
-def test_released_answers_are_read(reference, rows, release, tmp_path):
-    known = json.loads((reference / "qbench2-outputs" / "gpt.json").read_text(encoding="utf-8"))
-    replies = [item["gpt_answer"] if isinstance(item["gpt_answer"], str) else "" for item in known]
-    scores = score("q_bench/perception_pairs", release, tmp_path, replies)
-    plain = [reply.strip().rstrip(".").casefold() for reply in replies]
-    right = sum(reply == row["correct_ans"].rstrip(".").casefold() for reply, row in zip(plain, rows, strict=True))
-    assert scores["n"] == 1000 and scores["extraction"]["unmatched"] == pytest.approx(0.002)
-    assert right / 1000 <= scores["accuracy"] <= right / 1000 + 0.002
-
-
 def test_every_row_can_be_refused(rows, release, tmp_path):
     refused = ["I don't know"] * 1000
     wrong = [next((text for text in row["candidates"] if text != row["correct_ans"]), "") for row in rows]
@@ -274,22 +147,3 @@ def test_every_row_can_be_refused(rows, release, tmp_path):
     assert scores["score_rc"] == scores["score_sa"] == pytest.approx(99.8)
     right = score("ql_bench/pair", release, tmp_path, [row["correct_ans"] for row in rows])
     assert (right["n"], right["score_cc"]) == (1000, 100.0)
-
-
-def test_the_random_guess_of_real_questions_is_that_of_table_7_in_each_type_and_concern(reference, tmp_path):
-    """Table 7's levels, which the paper truncates, are the means of those of type by concern."""
-    folder = reference / "llvisionqa"
-    rows = load_dataset("llvisionqa", split="dev", data_dir=folder, images="skip")
-    lines = [{"id": row["id"], "text": "I cannot tell"} for row in rows]
-    result, _ = scored(tmp_path, "q_bench/perception", lines, "--data-dir", folder)
-    assert (result.diagnostics["prompt_failure"]["rate"], result.scores["accuracy"]) == (1.0, 0.0)
-    cells = result.scores["by_question_type_by_concern"]
-    assert len(cells) == 12 and sum(cell["n"] for cell in cells.values()) == 1495
-    levels = {"distortion": 37.89, "other": 38.48, "in-context distortion": 38.28, "in-context other": 35.82}
-    for concern, percent in levels.items():
-        parts = [cell for name, cell in cells.items() if name.partition(", ")[2] == concern]
-        level = sum(part["n"] * part["random_guess"] for part in parts) / sum(part["n"] for part in parts)
-        assert 100 * level == pytest.approx(percent, abs=0.02)
-    yes_no = result.scores["yes_no"]
-    types = [row["question_type"] for row in rows]
-    assert yes_no["n_yes"] + yes_no["n_no"] == types.count("yes-or-no") - 4 + 3

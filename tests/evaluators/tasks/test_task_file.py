@@ -1,7 +1,6 @@
 import shutil
 from pathlib import Path
 
-import datasets
 import pytest
 import yaml
 
@@ -20,8 +19,15 @@ from eyechart.evaluators.tasks.prompts import prompt_function
 from tests.evaluators.command_line import invoke
 from tests.evaluators.finished_runs import write
 from tests.evaluators.report.conftest import paper_tables, task_charts
-from tests.evaluators.tasks.doors import write_lines
-from tests.evaluators.tasks.own_data import N_PHOTOS, N_QUESTIONS, png, write_pairs, write_photos, write_questions
+from tests.evaluators.tasks.doors import (
+    N_PHOTOS,
+    N_QUESTIONS,
+    png,
+    write_lines,
+    write_pairs,
+    write_photos,
+    write_questions,
+)
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 
@@ -89,10 +95,9 @@ def test_a_folder_whose_only_split_is_train_runs_without_naming_it(tmp_path):
         "name: r\nprotocol: quality_assessment\ndata: {path: p}\ncolumns: {quality: mos}\n"
         "prompt: '{image} Rate it.'\nprefill: It is\nword_pairs: [good + fine/poor]\n"
     )
-    for number, split in enumerate(([], ["--split", "train"])):
-        done = invoke("run", path, "--out", tmp_path / str(number), *split, code=0)
-        (result,) = read_results(tmp_path / str(number)).tasks
-        assert result.split == "train" and result.scores["n"] == 4
+    invoke("run", path, "--out", tmp_path / "run", code=0)
+    (result,) = read_results(tmp_path / "run").tasks
+    assert result.split == "train" and result.scores["n"] == 4
     done = invoke("run", path, "--out", tmp_path / "none", "--split", "tran", code=2)
     assert "did you mean 'train'?" in done.output
     assert "splits: the only split, or else test" in invoke("tasks", path).output
@@ -113,21 +118,6 @@ def test_public_names_are_all_there():
     assert {protocol.__name__ for protocol in PROTOCOLS.values()} < classes
 
 
-def test_run_report_compare_and_resume_take_an_own_task(examples, tmp_path):
-    run_folder, other = tmp_path / "one", tmp_path / "other"
-    options = (examples / "circular_tsv.yaml", "--limit", 6, "--out")
-    assert "CircularEval" in invoke("run", *options, run_folder, code=0).output
-    done = invoke("run", *options, other, "--name", "again", code=0)
-    assert "of them from the store" in done.output
-    (first,), (second,) = read_results(run_folder).tasks, read_results(other).tasks
-    assert first.scores == second.scores and second.model == "again" and second.timings["answers_from_store"] == 22
-    assert first.scores["circular_accuracy_ci95"] != [0.0, 0.0]
-    assert "CircularEval" in invoke("compare", run_folder, other, code=0).output
-    invoke("report", run_folder, other, "--out", tmp_path / "report", code=0)
-    page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
-    assert "my_questions" in page and "data:image" in page, "the images are found again by the columns in the results"
-
-
 def test_a_report_made_in_another_folder_finds_the_images(examples, tmp_path, monkeypatch):
     monkeypatch.chdir(examples)
     invoke("run", "circular_tsv.yaml", "--limit", 2, "--out", tmp_path / "run", code=0)
@@ -143,38 +133,9 @@ def test_tasks_prints_an_own_task_in_full(examples):
     for text in ("my_questions", "<image>", "A. red", "Answer with the letter", "early_stop", "circular_accuracy *"):
         assert text in shown.output
     # It has no prompt for open answers; without images it asks in the words of its own prompt.
-    assert shown.output.count("what the model sees") == 3 and "grade_open_answers" not in shown.output
-    assert "what the model sees, blind=true" in shown.output
-    assert "\nprompt: " not in shown.output and "metric: eyechart.metrics.circular_eval" in shown.output
-    shown = invoke("tasks", examples / "own_prompt.py").output
-    assert "fallback" in shown and "closed-set" not in shown and "loss" not in shown
-    shown = invoke("tasks", "q_bench/perception").output
-    assert "protocol: eyechart.evaluators.protocols.choice.multiple_choice.MultipleChoice" in shown
-    assert "closed-set" in shown and "loss" in shown
-
-
-def test_a_benchmark_that_is_in_no_example_is_one_short_file(tmp_path):
-    """Parquet as MMStar's on the Hub: embedded images, options in a list, answers as texts."""
-    rows = {
-        "index": list(range(8)),
-        "image": [{"bytes": png(i), "path": None} for i in range(8)],
-        "question": [f"What is shown, {i}?" for i in range(8)],
-        "choices": [["a cat", "a dog"]] * 8,
-        **{"answer": ["a dog", "a cat"] * 4, "l2_category": ["coarse", "fine"] * 4},
-    }
-    embedded = datasets.Dataset.from_dict(rows).cast_column("image", datasets.Image())
-    embedded.to_parquet(tmp_path / "val.parquet")
-    text = """name: pets
-protocol: multiple_choice
-data: {path: val.parquet}
-columns: {id: index, images: image, options: choices}
-prompt: "{images}{question}\\n{options}"
-groups: [l2_category]
-"""
-    (tmp_path / "pets.yaml").write_text(text, encoding="utf-8")
-    result = run(tmp_path / "pets.yaml", lambda messages: "a dog")
-    assert (result.scores["accuracy"], result.scores["n"]) == (0.5, 8) and len(text.splitlines()) <= 15
-    assert result.scores["by_l2_category"]["coarse"]["accuracy"] == 1.0
+    assert "what the model sees, blind=true" in shown.output and "grade_open_answers" not in shown.output
+    own, ours = (invoke("tasks", name).output for name in (examples / "own_prompt.py", "q_bench/perception"))
+    assert "fallback" in own and "closed-set" not in own and "closed-set" in ours
 
 
 DESCRIBE = """from eyechart.evaluators import IMAGE, Description, Task, TaskData
@@ -222,9 +183,7 @@ TASK = Task(name="mine", data=DATA, protocol=MultipleChoice(prompts={"default": 
     ("written", "instead", "message"),
     [
         ("(IMAGE, row", "(row", r"the prompt of mine returns 'Which colour is 0\?'; expected a tuple"),
-        ('row["question"]', "None", r"returns \(<ImagePlace\.IMAGE: 'image'>, None\); expected a tuple of strings"),
         ('["question"]', '["answer"]', r"\{answer\} would show the label"),
-        ('["question"]', '["qestion"]', "the prompt of mine: missing column 'qestion'; did you mean 'question'"),
         ("(IMAGE, row", "(IMAGE, 1 / 0, row", r"the prompt of mine fails on row '1': ZeroDivisionError: division by"),
     ],
 )
@@ -242,16 +201,11 @@ def test_a_prompt_of_ones_own_that_is_wrong_is_no_fault_of_a_row(examples, writt
     ("written", "instead", "message"),
     [
         ("def ask", "1 / 0\ndef ask", "the task file cannot be run: ZeroDivisionError: division by zero"),
-        ("def ask", "raise SystemExit(3)\ndef ask", "the task file cannot be run: SystemExit: 3"),
         ("def ask", "from eyechart.evaluators import evaluator\nevaluator('x')\ndef ask", "mine.py: unknown task 'x'"),
-        *(("data=DATA", "data=3", "Task: data: "), ("data=DATA", "data=DATA, groups='room'", "Task: groups: ")),
-        ('name="mine"', "name='m' * 1001", "Task: name: String should have at most 1000 characters"),
+        ("data=DATA", "data=3", "Task: data: "),
         ("data=DATA", "data=DATA, group='room'", "unknown key 'group'; did you mean 'groups'"),
-        ('path="my_questions.tsv"', "path=3", "TaskData: path: "),
-        ('{"default": ask}', "ask", "MultipleChoice: prompts: "),
         ('path="my_questions.tsv", ', "", "data of mine: missing path or datasets"),
         ('prompt_id="mine/1"', "prompt_id='mine/1', shufle_seed=3", "unknown key 'shufle_seed'; did you mean 'shuf"),
-        ('prompt_id="mine/1"', "prompt_id=1", "MultipleChoice: prompt_id: "),
         (', prompt_id="mine/1"', "", "MultipleChoice: prompt_id: "),
         ('"default"', '"mine"', "unknown value 'default' of prompt; available: mine"),
     ],
@@ -281,22 +235,18 @@ def test_templates_become_prompts(template, row, expected):
     ("changes", "message"),
     [
         ({"protocol": "circular"}, "unknown protocol 'circular'; did you mean 'circular_eval'?"),
-        *(({"prompt": "{images} {options} " + end}, "is not a valid template") for end in ("{", "{0!r}", "{}")),
+        ({"prompt": "{images} {options} {0!r}"}, "is not a valid template"),
         ({"prompt": "{question} {options}"}, "prompt: the images are missing"),
-        ({"prompt": "{images} {options} {quality} {answer}"}, "{answer} would show the label"),
-        ({"prompt": "{images} {options} {quality}"}, "{quality} would show the label"),
         ({"prompt": "{images} {question}"}, "prompt: circular_eval needs {options}"),
-        *(({"prompt": None}, "prompt: Field required"), ({"columns": {"options": ["A", 1]}}, "columns.options")),
+        ({"prompt": None}, "prompt: Field required"),
         ({"promt": "x"}, "unknown key 'promt'; did you mean 'prompt'? Available: name, protocol, data, prompt"),
-        *(({"data": "a.tsv"}, "data: "), ({"groups": "room"}, "groups: "), ({"name": 3}, "name: ")),
+        ({"groups": "room"}, "groups: "),
         ({"data": {"path": "a.tsv", "splt": "x"}}, "data: unknown key 'splt'; did you mean 'split'?"),
-        ({"name": ""}, "name: String should have at least 1 character"),
-        ({"data": {"path": ""}}, "data.path: String should have at least 1 character"),
         ({"settings": {"erly_stop": True}}, "unknown setting 'erly_stop' of my_questions; did you mean 'early_stop'?"),
-        ({"settings": {"rounds": 0}}, "my_questions: rounds: "),
         ({"word_pairs": ["good/poor"]}, "protocol circular_eval does not take word_pairs"),
-        *(({"word_pairs": [pair]}, f"found {pair!r}") for pair in ("good", "good/bad/poor", "good/", "good+bad/bad")),
-        *(({"protocol": name}, f"{name} has no options; leave out") for name in ("description", "quality_assessment")),
+        *(({"word_pairs": [pair]}, f"found {pair!r}") for pair in ("good", "good+bad/bad")),
+        ({"protocol": "description"}, "description has no options; leave out"),
+        ({"protocol": "quality_assessment", "prompt": "{images}", "groups": None, "cluster": "x"}, "leave cluster out"),
         ({"protocol": "paired_comparison", "prompt": "{images}"}, "groups: paired_comparison is broken down only by"),
         ({"name": "mmbench/en"}, "'mmbench/en' is the name of an eyechart task"),
     ],
@@ -315,8 +265,3 @@ def test_a_missing_column_is_named_before_a_model_is_asked(examples, tmp_path):
         run(path, lambda messages: pytest.fail("asked"))
     with pytest.raises(UsageError, match="'ql_bench' means 2 tasks; name one of: ql_bench/single, ql_bench/pair"):
         evaluator("ql_bench")
-    with pytest.raises(UsageError, match=r"the task file .* does not exist"):
-        find_tasks("nowhere.yaml")
-    (tmp_path / "none.py").write_text("x = 1")
-    with pytest.raises(UsageError, match="must define TASK"):
-        find_tasks(str(tmp_path / "none.py"))

@@ -18,8 +18,7 @@ from eyechart.evaluators.evaluation.data import load_data
 from eyechart.hub_cards.leaderboard.boards import Board, own_boards
 from eyechart.hub_cards.leaderboard.build import Outcome, build
 from tests.evaluators.finished_runs import seal, write
-from tests.evaluators.tasks.doors import write_lines
-from tests.evaluators.tasks.own_data import png
+from tests.evaluators.tasks.doors import png, write_lines
 
 NOW = datetime.datetime(2026, 12, 31, tzinfo=datetime.UTC)
 TASK = """name: rooms

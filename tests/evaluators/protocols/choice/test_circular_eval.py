@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -91,17 +90,6 @@ def test_a_question_is_asked_once_for_each_rotation(data):
     ]
     assert {item.label for item in done.items[2:5]} == {"Red"}
     assert [done.scores[key] for key in ("n_passes", "circular_accuracy", "vanilla_accuracy")] == [9, 1.0, 1.0]
-
-
-def test_circular_and_vanilla_come_from_one_run(data):
-    done = run(lambda messages: "A", data)
-    # Right in the first pass alone: q3.
-    assert (done.scores["circular_accuracy"], done.scores["vanilla_accuracy"]) == (0.0, pytest.approx(1 / 3))
-    assert done.scores["random_guess"] == pytest.approx((2**-2 + 3**-3 + 4**-4) / 3)
-    assert done.scores["by_category"]["OCR"]["vanilla_accuracy"] == 0.5
-    # Columns that the data lack group nothing.
-    assert "by_l1_category" not in done.scores
-    assert [item.correct for item in done.items] == [bool(int(mark)) for mark in "011000010"]
 
 
 def test_servers_are_asked_no_further_after_a_wrong_pass(data):
@@ -222,15 +210,6 @@ def answers(**texts):
 COMPLETE = {"q2_0": "B", "q2_1": "A", "q3_0": "A", "q3_1": "B", "q3_2": "C"}
 
 
-def test_a_wrong_pass_is_enough_whatever_else_is_missing(tmp_path, data):
-    # Of q4 the first pass is missing too.
-    with pytest.warns(UndefinedScoreWarning, match="image style: vanilla_accuracy"):
-        done = run(predictions(tmp_path, answers(**COMPLETE, q4_2="C")), data)
-    assert done.scores["circular_accuracy"] == pytest.approx(2 / 3)
-    assert (done.scores["n_questions"], done.scores["n_vanilla"], done.scores["dropped"]) == (3, 2, 0)
-    assert done.left_out == []
-
-
 def test_right_passes_without_the_others_are_an_error_or_dropped(tmp_path, data):
     backend = predictions(tmp_path, answers(**COMPLETE, q4_0="C", q4_2="Cow"))
     with pytest.raises(DataError, match=r"'q4' has no rotation 1, 3, and its other passes are correct; .*--skip-bad"):
@@ -254,12 +233,6 @@ def test_a_question_without_a_usable_answer_is_an_error_or_left_out(tmp_path, da
         assert [item.id for item in done.left_out] == ["q4"]
 
 
-def test_options_as_another_tool_showed_them_may_turn_the_other_way(tmp_path, data):
-    rows = answers(**COMPLETE, q4_0="D")
-    rows[3]["options"], rows[4]["options"] = ["Blue", "Red", "Green"], ["Green", "Blue", "Red"]
-    assert run(predictions(tmp_path, rows), data).scores["circular_accuracy"] == pytest.approx(2 / 3)
-
-
 def test_private_answers_are_asked_in_all_passes():
     server = Server(lambda messages: "A")
     done = run(server, make_data(answer=["", "", ""]))
@@ -268,23 +241,11 @@ def test_private_answers_are_asked_in_all_passes():
     assert run(lambda messages: "A", make_data(answer=["", "A", "C"])).scores["n_questions"] == 2
 
 
-def test_a_blind_run_shows_and_needs_no_image(data):
-    seen = []
-    none = replace(data, dataset=data.dataset.remove_columns("images").add_column("images", [[], [], []]))
-    done = run(lambda messages: seen.append(messages) or knows(messages), none, blind=True)
-    (content,) = seen[2][0]["content"]
-    assert (
-        content["type"] == "text" and "<question begins> Roses are red.\nWhat is q3? <question ends>" in content["text"]
-    )
-    assert (done.settings["prompt_id"], done.settings["blind"]) == ("mmbench/2/blind", True)
-    assert done.scores["circular_accuracy"] == 1.0
-
-
-def blind_run(folder, data, model=None, name="mmbench/en"):
+def blind_run(folder, data, name="mmbench/en"):
     def solves_one(messages):
         return knows(messages) if shown(messages)[0] == "q3" else "A"
 
-    return str(write(folder, [running.run(name, model or solves_one, data, blind=True)]))
+    return str(write(folder, [running.run(name, solves_one, data, blind=True)]))
 
 
 def test_questions_that_are_solved_blind_are_removed(tmp_path, data):
@@ -302,9 +263,6 @@ def test_questions_that_are_solved_blind_are_removed(tmp_path, data):
     assert removal == {"model": blind["model"], "removed": 1, "not_asked": 0, "of": 3}
     assert blind == {"model": blind["model"], "folder": "blind", "solved": 1, "of": 3}
     assert "solves_one" in blind["model"] and WITHOUT_BLIND not in run(model, data).variants
-    # Where all questions are solved blind, there is nothing to score.
-    done = run(knows, data, exclude_blind_solved=blind_run(tmp_path / "all", data, knows))
-    assert done.variants == {} and done.diagnostics["exclude_blind_solved"]["removed"] == 3
 
 
 def test_another_run_is_no_blind_run(tmp_path, data):
@@ -320,16 +278,8 @@ def test_another_run_is_no_blind_run(tmp_path, data):
         run(server, data, exclude_blind_solved=other)
     assert server.asked == []
     others = make_data(question=["What is q2?", "What is q3??", "What is q4?"])
-    blind = blind_run(tmp_path / "blind", data)
     with pytest.raises(DataError, match=r"item 'q3'.*the blind run did not ask this question"):
-        run(knows, others, exclude_blind_solved=blind)
-    done = run(knows, others, exclude_blind_solved=blind, skip_bad=True)
-    # Of q3 the blind run knows only another question.
-    removal = done.diagnostics["exclude_blind_solved"]
-    assert (removal["removed"], removal["not_asked"], done.variants[WITHOUT_BLIND]["n_questions"]) == (0, 1, 2)
-    (tmp_path / "blind" / "results.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(DataError, match="cannot be read as results"):
-        run(knows, data, exclude_blind_solved=blind)
+        run(knows, others, exclude_blind_solved=blind_run(tmp_path / "blind", data))
 
 
 def test_open_answers_are_graded(data):
@@ -355,15 +305,12 @@ def test_open_answers_are_graded(data):
     assert run(model, data, grade_open_answers=True).variants["grades of open answers"]["judge"] == "lexical"
 
 
-def test_open_answers_are_asked_without_options_and_needed(tmp_path, data):
+def test_open_answers_are_asked_without_options(data):
     seen = []
     server = Server(lambda messages: seen.append(messages) or "A")
     run(server, data, grade_open_answers=True)
     assert [pass_name for _, pass_name in server.asked[:6]] == ["main", "open"] * 3
     assert seen[3][0]["content"][1]["text"] == "Roses are red.\nWhat is q3?"
-    rows = [*answers(**COMPLETE, q4_0="A"), *({"id": id, "pass": "open", "text": "x"} for id in ("q2", "q3"))]
-    with pytest.raises(DataError, match="id 'q4', pass 'open'"):
-        run(predictions(tmp_path, rows), data, grade_open_answers=True)
     with pytest.raises(UsageError, match="blind and grade_open_answers cannot be combined"):
         evaluator("mmbench/en", settings=dict(blind=True, grade_open_answers=True))
 
@@ -387,9 +334,6 @@ def test_the_agreement_with_human_labels(tmp_path, data):
     assert (after["agreement"], after["n"]) == (pytest.approx(2 / 3), 3)
     assert (after["one_says_x"], after["different_letters"]) == (0.0, pytest.approx(1 / 3))
     assert done.settings["human_labels"] == {"file": "letters.csv", "letters": 5}
-    lines = '{"id": "q2", "letter": "B"}\n{"id": "q3", "pass": "rotation:2", "letter": "X"}\n'
-    alone = agreement("letters.jsonl", lines).diagnostics["extractor_agreement"]
-    assert (alone["all"]["agreement"], alone["after_exact"]["n"]) == (1.0, 1)
     other = agreement("letters.jsonl", '{"id": "other", "letter": "A"}').diagnostics["extractor_agreement"]
     assert other == {"all": None, "after_exact": None, "unused": 1}
 
@@ -399,8 +343,6 @@ def test_the_agreement_with_human_labels(tmp_path, data):
     [
         ("a.csv", "id,letter\nq2,yes\n", "'letter' is 'yes'; expected a letter from A to Z"),
         ("a.csv", "id,letter\nq2,A\nq2,B\n", "row 3.*repeated id 'q2' with pass 'main'"),
-        ("a.csv", "id,letter\n", "the file of human labels is empty"),
-        ("a.txt", "q2 A", r"are \.csv or \.jsonl files"),
     ],
 )
 def test_malformed_human_labels_are_refused_before_anything_is_asked(tmp_path, data, name, text, message):
@@ -409,13 +351,3 @@ def test_malformed_human_labels_are_refused_before_anything_is_asked(tmp_path, d
     with pytest.raises(DataError, match=message):
         run(server, data, human_labels=str(tmp_path / name))
     assert server.asked == []
-
-
-def test_notes_say_how_many_replies_name_no_option(data):
-    unparsed = [notes(run(nothing, data, **given))["unparsed"] for given in ({}, {"early_stop": True})]
-    assert [(values["unparsed"], values["of"]) for values in unparsed] == [(9, 9), (3, 3)]
-    done = run(knows, data, judge=lambda messages, n: ["B and C"] * n)
-    assert done.notes == [] and done.complete, "nothing was put to it"
-    done = run(nothing, data, judge=lambda messages, n: ["B and C"] * n)
-    assert done.scores["judge_unscored"] == 9 and not done.complete
-    assert (notes(done)["judge_failed"]["failed"], notes(done)["judge_failed"]["rounds"]) == (9, 9)

@@ -1,6 +1,6 @@
-"""Multiple choice, closed-set inference and the evaluator's `compute` on models whose answers are known."""
+"""Multiple choice, with images and blind, and closed-set inference on models whose answers are known."""
 
-import functools
+import json
 from functools import partial
 
 import datasets
@@ -9,13 +9,14 @@ import pytest
 from eyechart import metrics
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators import evaluator
-from eyechart.evaluators.evaluation.data import DataRequest, load_data
+from eyechart.evaluators.protocols.protocol import setting_fields
+from eyechart.evaluators.protocols.settings import with_settings
 from eyechart.evaluators.requests.errors import ModelError
 from eyechart.evaluators.requests.types import IMAGE, Backend, Loss, Response
-from eyechart.evaluators.tasks import get_task
+from eyechart.evaluators.tasks import TASKS, get_task
 from eyechart.metrics.scoring.choices.reading import random_choice
-from eyechart.metrics.scoring.errors import LostRoundsWarning
 from tests.evaluators import running
+from tests.evaluators.command_line import invoke
 from tests.evaluators.running import notes
 
 TASK = "q_bench/perception"
@@ -69,14 +70,6 @@ def test_shuffled_orders_depend_on_the_question_and_not_on_the_visit(questions):
     assert len(set(orders(questions, 3).values())) > 1
 
 
-def test_type_by_concern_is_a_breakdown_where_both_columns_are_there(questions):
-    scores = run(always("A"), questions).scores
-    assert set(scores["by_question_type_by_concern"]) == {"how, other", "what, other"}
-    assert scores["by_question_type_by_concern"]["how, other"] == scores["by_question_type"]["how"]
-    scores = run(always("A"), questions.remove_columns("concern")).scores
-    assert {name for name in scores if name.startswith("by_")} == {"by_question_type"}
-
-
 def test_prompt_failures_are_counted_overall_and_by_type(questions):
     replies = ["D. Excellent", "The answer is B.", "Excellent", "A", "", "Poor"]
     failed = run(says(replies), questions).diagnostics["prompt_failure"]
@@ -90,26 +83,6 @@ def test_prompt_failures_are_counted_overall_and_by_type(questions):
     # They need no public answers.
     private = questions.map(lambda row: {"answer": ""})
     assert run(always("No idea"), private).diagnostics["prompt_failure"]["rate"] == 1.0
-
-
-def test_a_judge_votes_five_times_on_replies_that_name_no_option(questions):
-    asked = []
-
-    def judge(messages, n):
-        asked.append((messages, n))
-        right = "Splendid" in messages[-1]["content"]
-        return ["Score: 1" if right else "Score: 0"] * 3 + ["Score: 0", "hm"]
-
-    result = run(says(["Splendid", "B", "Awful", "C", "Awful", "C"]), questions, judge=judge)
-    assert result.scores["accuracy"] == pytest.approx(3 / 6)
-    assert {name: share for name, share in result.scores["extraction"].items() if share} == {"exact": 0.5, "judge": 0.5}
-    assert (result.scores["judge_template"], result.scores["rounds"]) == ("q_bench_vote", 5)
-    assert (result.scores["judge_asked"], result.scores["judge_failed_rounds"]) == (3, 3)
-    assert result.settings["judge"] == {"name": "judge"}
-    assert [n for _, n in asked] == [5, 5, 5]
-    assert "How is picture 0" in asked[0][0][-1]["content"] and "Good" in asked[0][0][-1]["content"]
-    # Prompt failures are what the model said, whatever a judge makes of it.
-    assert result.diagnostics["prompt_failure"]["rate"] == 0.5
 
 
 def test_private_answers_give_no_score_but_keep_the_items(questions):
@@ -135,31 +108,11 @@ def test_columns_of_other_names_are_renamed_and_unknown_or_missing_ones_named(qu
         compute(always("A"), questions.rename_column("options", "option"))
 
 
-def test_the_hooks_of_evaluates_evaluator_work():
-    task = evaluator(TASK)
-    assert task.prepare_pipeline(always("A")).name.endswith("<lambda>")
-    assert len(task.load_data("mini", split="dev")) == 180
-    assert task.prepare_metric(None).name == "choice_accuracy"
-
-
-class Model:
-    """A model without its processor."""
-
-    config = None
-
-    def generate(self):
-        raise AssertionError
-
-    def __call__(self, messages):
-        raise AssertionError
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"data": "llvisionqa", "subset": "nonsense"}, "unknown llvisionqa config 'nonsense'"),
         ({"data": None, "split": "dve"}, "did you mean 'dev'"),
-        ({"model_or_pipeline": Model()}, "model_or_pipeline=Model is not supported"),
         ({"strategy": "bootstrap"}, "strategy"),
         ({"label_mapping": {"A": 0}}, "label_mapping"),
     ],
@@ -200,17 +153,6 @@ def test_items_say_by_which_step_an_answer_was_read(questions):
     assert [steps[row][0] for row in (1, 2, 4)] == [random_choice(3, 0, f"q{row}") for row in (1, 2, 4)]
 
 
-@pytest.mark.parametrize(
-    ("extraction", "step", "accuracy"), [("declared", "declared", 2 / 6), ("strict", "unparseable", 0.0)]
-)
-def test_verbose_replies_are_read_as_the_result_says(questions, extraction, step, accuracy):
-    reply = "B and C are too much for this picture. Therefore, the correct answer is (A)."
-    done = run(always(reply), questions, **({} if extraction == "declared" else {"extraction": extraction}))
-    assert done.settings["extraction"] == done.scores["extraction_mode"] == extraction
-    assert {item.step for item in done.items} == {step}
-    assert done.scores["accuracy"] == pytest.approx(accuracy) and done.scores["extraction"][step] == 1.0
-
-
 def test_a_judge_that_talks_nonsense_leaves_an_incomplete_result(questions):
     def judged(replies, **options):
         model = says(["A", "Splendid", "Awful", "A", "Splendid", "C"])
@@ -222,30 +164,15 @@ def test_a_judge_that_talks_nonsense_leaves_an_incomplete_result(questions):
     result, codes, values, complete = judged(["As a language model"] * 5)
     assert result.scores["accuracy"] == pytest.approx(3 / 6) and not complete
     assert codes == ["judge_failed", "unparsed"] and values == [15, 15, 3, 3, "counted as incorrect"]
-    _, codes, values, complete = judged(["hm"] * 5, fallback="random")
-    assert codes == ["judge_failed"] and values[4] == "replaced by a random choice" and not complete
+    assert judged(["hm"] * 5, fallback="random")[2][4] == "replaced by a random choice"
     _, codes, values, complete = judged(["1", "hm", "hm", "hm", "hm"])
     assert codes == ["judge_failed"] and values[:3] == [12, 15, 0] and complete
-    assert judged(["1"] * 5)[1:] == ([], [None] * 5, True)
-
-
-def test_what_a_judge_raises_is_told(questions):
-    def broken(messages, n):
-        raise ConnectionError("the judge's line is down")
-
-    with pytest.warns(LostRoundsWarning, match='ConnectionError: "the judge\'s line is down"') as caught:
-        result = run(always("Splendid"), questions, judge=broken)
-    failed = notes(result)["judge_failed"]
-    assert len(caught) == 1 and (failed["failed"], failed["rounds"], result.complete) == (30, 30, False)
 
 
 def test_groups_may_be_numbers(questions):
     numbered = questions.remove_columns("question_type").add_column("question_type", [0, 1] * 3)
     scores = evaluator("q_bench/perception").compute(lambda messages: "A", numbered)
     assert {name: part["n"] for name, part in scores["by_question_type"].items()} == {"0": 3, "1": 3}
-
-
-# Closed-set inference
 
 
 class Losses(Backend):
@@ -273,18 +200,14 @@ def run_losses(questions, of):
     return running.run(TASK, Losses(of), questions, inference="closed-set")
 
 
-def test_the_model_sees_no_options_and_is_asked_for_their_losses(questions):
-    backend = Losses(lambda id, option: Loss(1.0, 1))
-    running.run(TASK, backend, questions, inference="closed-set")
-    first = backend.asked[0]
-    assert first.prompt == ("How is picture 0? ", IMAGE) and first.prefill == "#Answer:"
-    assert first.continuations == first.options == ("Good", "Fair", "Poor")
-
-
 def test_the_option_of_the_lowest_loss_per_token_is_the_answer(questions):
     # Per token, Good is best (1.0); the sum of Poor is lower. Right answers are Good, Fair, Poor in turn.
     losses = {"Good": Loss(4.0, 4), "Fair": Loss(9.0, 3), "Poor": Loss(2.0, 1)}
-    result = run_losses(questions, lambda id, option: losses[option])
+    backend = Losses(lambda id, option: losses[option])
+    result = running.run(TASK, backend, questions, inference="closed-set")
+    asked = backend.asked[0]
+    assert asked.prompt == ("How is picture 0? ", IMAGE) and asked.prefill == "#Answer:"
+    assert asked.continuations == asked.options == ("Good", "Fair", "Poor")
     assert result.scores["accuracy"] == pytest.approx(2 / 6)
     assert result.scores["choice_distribution"]["predicted"]["A"] == 1.0
     item = result.items[0]
@@ -321,48 +244,86 @@ def test_what_gives_no_losses_is_refused(tmp_path, questions):
             evaluator(TASK, settings={"inference": "closed-set"}).compute(model, questions)
 
 
-@pytest.mark.parametrize("task", [TASK, "q_bench/perception_pairs"])
-def test_the_tiny_models_losses_are_those_of_a_plain_loop(task):
-    data = load_data(get_task(task), DataRequest(is_mini=True, limit=8))
-    bound = evaluator(task, settings={"inference": "closed-set"})
-    result = bound.run(bound.prepare_pipeline(), data)
-    for item, row in zip(result.items, data.dataset, strict=False):
-        totals, counts = plain_losses(row["question"], row["images"], row["options"])
-        assert item.losses == pytest.approx(totals, abs=1e-3)
-        assert item.loss_tokens == counts
-        means = [total / count for total, count in zip(totals, counts, strict=True)]
-        assert item.choice == "ABCD"[means.index(min(means))]
-    assert result.scores["accuracy"] > result.scores["random_guess"]
+ROW = {
+    "id": "1",
+    "images": [object(), object()],
+    "question": "Is it sharp?",
+    "options": ["Yes", "No", "I don't know"],
+    "answer": "A",
+    "refusal": "C",
+    "hint": "",
+}
+CHOICES = "A. Yes B. No C. I don't know"
+LINES = "A. Yes\nB. No\nC. I don't know"
+AES_OPTIONS = "Choose one from the following options:\nA) Yes\nB) No\nC) I don't know"
+AES = f"Is it sharp? {AES_OPTIONS}\nYou should output a correct option"
+TOOLKIT = f"Question: Is it sharp?\nOptions:\n{LINES}\nPlease select the correct answer from the options above. \n"
+Q_BENCH = f"Is it sharp? \nChoose between one of the following options: {CHOICES}"
+LETTERS = f"Is it sharp?\n{LINES}\nAnswer with the option's letter from the given choices directly.\n"
+PROMPTS = {
+    **dict.fromkeys(("q_bench/perception", "q_bench/perception_pairs", "ql_bench/single", "ql_bench/pair"), Q_BENCH),
+    **dict.fromkeys(("aes_bench/perception", "aes_bench/empathy"), f"{AES} without explanation."),
+    "aes_bench/assessment": f"{AES}.",
+}
 
 
-def plain_losses(question, images, options):
-    """Loss and number of tokens of each option behind `#Answer:`, one forward pass each."""
-    import torch
-
-    model, processor = tiny()
-    content = [{"type": "text", "text": f"{question} "}, *({"type": "image"} for _ in images)]
-    chat = [
-        {"role": "user", "content": content},
-        {"role": "assistant", "content": [{"type": "text", "text": "#Answer:"}]},
-    ]
-    text = processor.apply_chat_template(chat, tokenize=False, continue_final_message=True)
-    before = processor(text=text, images=images, return_tensors="pt")["input_ids"].shape[1]
-    totals, counts = [], []
-    for option in options:
-        inputs = processor(text=f"{text} {option}", images=images, return_tensors="pt")
-        with torch.inference_mode():
-            logits = model(**inputs).logits[0, before - 1 : -1]
-        tokens = inputs["input_ids"][0, before:]
-        totals.append(torch.nn.functional.cross_entropy(logits, tokens, reduction="sum").item())
-        counts.append(len(tokens))
-    return totals, counts
+@pytest.mark.parametrize(
+    ("task", "style", "expected"),
+    [
+        *((task, None, expected) for task, expected in PROMPTS.items()),
+        ("q_bench/perception", "vlmevalkit", TOOLKIT),
+        ("q_bench/perception_pairs", "lmms-eval", LETTERS),
+    ],
+)
+def test_the_prompt_is_the_same_without_the_images(task, style, expected):
+    settings = {"blind": True} | ({"prompt": style} if style else {})
+    blind = with_settings(get_task(task).bound(), settings, task)
+    (request,) = blind.requests(ROW)
+    assert (request.prompt, request.images) == ((expected,), ())
+    named = "/".join([get_task(task).protocol.prompt_id, *([style] if style else []), "blind"])
+    assert blind.full_prompt_id == named
 
 
-@functools.cache
-def tiny():
-    from transformers import AutoModelForImageTextToText, AutoProcessor
+def test_every_multiple_choice_task_has_the_setting_and_no_other_has_it():
+    has_it = {task.name for task in TASKS if "blind" in setting_fields(type(task.protocol))}
+    assert has_it == {task.name for task in TASKS if task.protocol.kind == "multiple choice"}
+    assert {*PROMPTS, "mmbench/en", "mmbench/cc"} <= has_it
 
-    from eyechart.evaluators import tiny_vlm
 
-    folder = tiny_vlm.folder()
-    return AutoModelForImageTextToText.from_pretrained(folder), AutoProcessor.from_pretrained(folder)
+def test_a_blind_run_says_that_no_image_was_shown(questions):
+    def looks(messages):
+        return "B" if any(part["type"] == "image" for part in messages[0]["content"]) else "A"
+
+    done = run(looks, questions, blind=True)
+    assert (notes(done), done.settings["blind"]) == ({"blind": {}}, True)
+    assert {item.choice for item in done.items} == {"A"}
+    assert "blind" in notes(run(looks, questions.map(lambda row: {"answer": ""}), blind=True))
+
+
+def test_the_flag_names_tasks_that_need_images(tmp_path):
+    done = invoke("run", "aes_bench", "--blind", "--out", tmp_path / "out", code=2)
+    assert "blind is only for multiple choice; leave out aes_bench/interpretation" in done.output
+    done = invoke("run", "q_bench/perception", "--blind", "--set", "blind=true", "--out", tmp_path / "out", code=2)
+    assert "--blind and --set blind are both given" in done.output
+
+
+def own_task(folder, blind_prompt=""):
+    lines = [{"id": "1", "image": "a.png", "question": "Is it {sharp}?", "options": ["Yes", "No"], "answer": "A"}]
+    (folder / "rows.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    text = "name: own\nprotocol: multiple_choice\ndata: {path: rows.jsonl}\n"
+    text += 'prompt: "The image: {image}\\n{question}\\n{options}"\n'
+    (folder / "own.yaml").write_text(text + blind_prompt, encoding="utf-8")
+    return str(folder / "own.yaml")
+
+
+def test_an_own_task_leaves_its_images_out_or_has_a_prompt_for_that(tmp_path):
+    row = {"id": "1", "images": [object()], "question": "Is it {sharp}?", "options": ["Yes", "No"], "answer": "A"}
+    for given, expected in (
+        ("", "The image: \nIs it {sharp}?\nA. Yes\nB. No"),
+        ('blind_prompt: "Guess. {question}\\n{options}"', "Guess. Is it {sharp}?\nA. Yes\nB. No"),
+    ):
+        blind = evaluator(own_task(tmp_path, given), settings={"blind": True}).protocol
+        assert blind.requests(row)[0].prompt == (expected,)
+    for given in ("{image} {options}", "{question}"):
+        with pytest.raises(UsageError, match=r"blind_prompt: must contain \{options\}"):
+            evaluator(own_task(tmp_path, f'blind_prompt: "{given}"'))

@@ -7,8 +7,8 @@ import pytest
 from eyechart.datasets_scripts.common.errors import DataError
 from tests.evaluators import running
 from tests.evaluators.running import notes, predictions
+from tests.evaluators.tasks.doors import Judge
 
-ALL_REFUSED = pytest.mark.filterwarnings("ignore:.*every question was refused")
 REFUSAL = "I don't know"
 OPTIONS = (["Good", "Fair", "Poor", REFUSAL], ["Good", REFUSAL, "Fair", "Poor"], [REFUSAL, "Good", "Fair", "Poor"])
 RIGHT = ("Good", "Fair", "Poor")
@@ -49,18 +49,6 @@ class Model:
         return replies[number] if isinstance(replies, dict) else replies
 
 
-class Judge:
-    """Names the letter that it is told to."""
-
-    def __init__(self, letter):
-        self.letter = letter
-        self.asked = 0
-
-    def __call__(self, messages, n):
-        self.asked += 1
-        return [self.letter] * n
-
-
 def test_only_refused_questions_are_asked_again_without_the_refusal(refusable):
     model = Model({0: "Good", 1: REFUSAL, 2: "A", 3: "B. Fair", 4: "C", 5: "The answer is Poor."}, {1: "B", 2: "Good"})
     result = run(model, refusable)
@@ -86,22 +74,6 @@ def test_only_refused_questions_are_asked_again_without_the_refusal(refusable):
     # The second answers are in the letters of their own options.
     assert [(line.choice, line.correct) for line in forced] == [("B", True), ("A", False)]
     assert [line.self_aware for line in main] == [True, False, True, False, True, True]
-
-
-@ALL_REFUSED
-def test_shuffled_options_take_the_refusal_along_and_the_second_pass_keeps_their_order(refusable):
-    places = set()
-    for seed in range(4):
-        model = Model(REFUSAL, dict(enumerate(RIGHT * 2)))
-        result = run(model, refusable, shuffle_seed=seed)
-        assert result.scores["n_refused"] == 6 and result.scores["score_rc"] == 0.0
-        by_pass = {(line.id, line.pass_name): line.options for line in result.items}
-        for number in range(6):
-            first, forced = by_pass[f"q{number}", "main"], by_pass[f"q{number}", "forced"]
-            assert forced == [option for option in first if option != REFUSAL]
-        assert result.settings["shuffle_seed"] == seed
-        places.add(by_pass["q0", "main"].index(REFUSAL))
-    assert len(places) > 1
 
 
 def test_what_a_judge_reads_as_the_refusal_is_asked_again(refusable):
@@ -142,46 +114,9 @@ def test_a_predictions_file_needs_the_second_pass_of_refused_questions(tmp_path,
     assert (left.scores["n"], left.scores["n_refused"], left.scores["forced_unmatched"]) == (6, 2, 1)
     assert left.scores["answer_rate"] == result.scores["answer_rate"]
     assert left.scores["score_cc"] == result.scores["score_cc"]
-    none = run(predictions(tmp_path, first), refusable, skip_bad=True)
-    assert none.scores["answer_rate"] == result.scores["answer_rate"] and none.scores["score_rc"] == 0.0
 
 
-def test_what_only_a_judge_finds_refused_needs_its_second_pass_too(tmp_path, refusable):
-    lines = [{"id": f"q{i}", "text": "hard to say" if i in (0, 3) else "Good"} for i in range(6)]
-    with pytest.raises(DataError, match="no prediction for id 'q0', pass 'forced'"):
-        run(predictions(tmp_path, lines), refusable, judge=Judge("D"))
-    result = run(predictions(tmp_path, lines), refusable, judge=Judge("D"), skip_bad=True)
-    assert result.diagnostics == {"forced_asked": 2, "forced_missing": 2} and not result.complete
-    assert (result.scores["n_refused"], result.scores["forced_unmatched"], result.scores["score_rc"]) == (2, 2, 0.0)
-    errors = [line.error for line in result.items if line.pass_name == "forced"]
-    assert all("no prediction for id" in error for error in errors)
-
-
-@ALL_REFUSED
-@pytest.mark.parametrize(
-    ("shown", "text", "rightly_refused"),
-    [
-        (None, "B", 1),
-        (["Good", "Fair", "Poor"], "B", 1),
-        (["Fair", "Good", "Poor"], "B", 0),
-        (["Poor", "Fair", "Good"], "A. Poor", 1),
-        # A letter and a text that differ name nothing, in whatever order.
-        (["Poor", "Fair", "Good"], "A. Good", 0),
-    ],
-)
-def test_a_letter_of_a_second_pass_elsewhere_means_the_order_shown_there(
-    tmp_path, refusable, shown, text, rightly_refused
-):
-    row = refusable.select([0])
-    turned = [REFUSAL, "Poor", "Good", "Fair"]
-    first = {"id": "q0", "text": "A", "options": turned}
-    forced = {"id": "q0", "pass": "forced", "text": text, **({"options": shown} if shown else {})}
-    result = run(predictions(tmp_path, [first, forced]), row)
-    assert result.scores["score_rc"] == 100.0 * rightly_refused
-    assert result.scores["forced_unmatched"] == (text == "A. Good")
-
-
-@pytest.mark.parametrize("reply", ["", "\x00", "weder noch", "10 out of 10"])
+@pytest.mark.parametrize("reply", ["", "weder noch"])
 def test_unreadable_second_answers_are_counted_apart(refusable, reply):
     first = dict.fromkeys(range(6), "Good") | {0: REFUSAL, 1: REFUSAL}
     scores = run(Model(first, reply), refusable).scores
@@ -190,7 +125,7 @@ def test_unreadable_second_answers_are_counted_apart(refusable, reply):
     assert wrong["score_rc"] == pytest.approx(200 / 6)
 
 
-@pytest.mark.parametrize("refusal", ["", "E", "AB", "A"])
+@pytest.mark.parametrize("refusal", ["", "E", "A"])
 def test_a_refusal_that_is_no_letter_of_another_option_is_an_error_naming_the_row(refusable, refusal):
     broken = refusable.select([0]).map(lambda row: {"refusal": refusal})
     with pytest.raises(DataError, match=rf"q0.*column 'refusal' is '{refusal}'"):
