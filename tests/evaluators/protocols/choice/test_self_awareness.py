@@ -113,7 +113,10 @@ def test_a_predictions_file_needs_the_second_pass_of_refused_questions(tmp_path,
     assert notes(left)["forced_missing"] == {"missing": 1, "asked": 2}
     assert (left.scores["n"], left.scores["n_refused"], left.scores["forced_unmatched"]) == (6, 2, 1)
     assert left.scores["answer_rate"] == result.scores["answer_rate"]
-    assert left.scores["score_cc"] == result.scores["score_cc"]
+    # As well where only a judge finds a refusal.
+    lines = [{"id": f"q{i}", "text": "hard to say" if i == 0 else "Good"} for i in range(6)]
+    with pytest.raises(DataError, match="no prediction for id 'q0', pass 'forced'"):
+        run(predictions(tmp_path, lines), refusable, judge=Judge("D"))
 
 
 @pytest.mark.parametrize("reply", ["", "weder noch"])
