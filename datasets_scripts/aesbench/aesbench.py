@@ -43,11 +43,10 @@ from eyechart.datasets_scripts.common.choice.aesthetics import (
 )
 from eyechart.datasets_scripts.common.choice.columns import description_features, multiple_choice_features
 from eyechart.datasets_scripts.common.choice.tables import link_rows, question_columns, read_table
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
+from eyechart.datasets_scripts.common.errors import PASS_FOLDER, BadAnnotationError, MissingFileError, numbered_steps
 from eyechart.datasets_scripts.common.files.data_files import chosen_data_files
 from eyechart.datasets_scripts.common.files.downloads import check_md5
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, clean_text, read_json_object, text_field
-from eyechart.datasets_scripts.common.instructions import PASS_FOLDER, numbered_steps
 from eyechart.datasets_scripts.common.paths import first_file, release_folder
 
 ANNOTATION_FILES = ("AesBench_evaluation.json", "EAPD_release/AesBench_evaluation.json")

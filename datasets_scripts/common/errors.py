@@ -20,6 +20,9 @@ import difflib
 import os
 from collections.abc import Iterable
 
+PASS_FOLDER = "Pass that folder as data_dir (command line: --data-dir)"
+"""The last of the `numbered_steps` to get most releases by hand."""
+
 
 class EyechartError(Exception):
     """Base of all errors raised on purpose."""
@@ -110,6 +113,12 @@ def missing_column(name: str, found: Iterable[str], why: str = "") -> str:
     """The message for a missing column, with the columns that were found; `why` follows its name."""
     names = list(found)
     return f"missing column {name!r}{why}; {_hint(name, names)}found: {', '.join(names) or 'none'}"
+
+
+def numbered_steps(goal: str, *steps: str, otherwise: str = "") -> str:
+    """Instructions for the end of an error, one numbered step per line; the last line may be another way."""
+    lines = [f"{goal}:", *(f"  {number}. {step}" for number, step in enumerate(steps, 1)), otherwise]
+    return "\n".join(filter(None, lines))
 
 
 def _hint(given: object, names: Iterable[str]) -> str:

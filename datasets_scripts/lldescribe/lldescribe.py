@@ -21,7 +21,7 @@ import datasets
 
 from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilder
 from eyechart.datasets_scripts.common.choice.columns import description_features
-from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
+from eyechart.datasets_scripts.common.errors import PASS_FOLDER, MissingFileError, UsageError, numbered_steps
 from eyechart.datasets_scripts.common.files.archives import image_folders
 from eyechart.datasets_scripts.common.files.data_files import chosen_data_files
 from eyechart.datasets_scripts.common.files.readers import (
@@ -32,7 +32,6 @@ from eyechart.datasets_scripts.common.files.readers import (
     read_json_rows,
     text_field,
 )
-from eyechart.datasets_scripts.common.instructions import PASS_FOLDER, numbered_steps
 from eyechart.datasets_scripts.common.left_out import LeftOut
 from eyechart.datasets_scripts.common.paths import is_image, release_folder
 

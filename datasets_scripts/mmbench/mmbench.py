@@ -33,12 +33,11 @@ from eyechart.datasets_scripts.common.choice.abilities import ABILITIES, CCBENCH
 from eyechart.datasets_scripts.common.choice.columns import multiple_choice_features
 from eyechart.datasets_scripts.common.choice.passes import STRIDE
 from eyechart.datasets_scripts.common.choice.tables import link_rows, question_columns, read_table
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, unknown_name
+from eyechart.datasets_scripts.common.errors import PASS_FOLDER, BadAnnotationError, numbered_steps, unknown_name
 from eyechart.datasets_scripts.common.files.data_files import chosen_data_files, files_by_split, release_files
 from eyechart.datasets_scripts.common.files.downloads import check_md5
 from eyechart.datasets_scripts.common.files.image_cells import ImageCell
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row
-from eyechart.datasets_scripts.common.instructions import PASS_FOLDER, numbered_steps
 from eyechart.datasets_scripts.common.paths import release_folder
 
 FILES: Mapping[str, Mapping[str, tuple[str, ...]]] = {

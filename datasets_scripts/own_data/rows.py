@@ -13,7 +13,7 @@ from eyechart.datasets_scripts.common.choice.columns import description_features
 from eyechart.datasets_scripts.common.files.image_cells import ImageCell, base64_problem, decode_base64, is_base64
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, clean_text, number_field, text_field
 from eyechart.datasets_scripts.common.left_out import LeftOut
-from eyechart.datasets_scripts.common.pairs.columns import pair_features
+from eyechart.datasets_scripts.common.pairs import pair_features
 from eyechart.datasets_scripts.common.quality.database import quality_features
 from eyechart.datasets_scripts.own_data.choices import (
     QUALITIES,

@@ -31,14 +31,21 @@ import numpy as np
 
 from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilder, BenchmarkConfig
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError, unknown_name
+from eyechart.datasets_scripts.common.errors import (
+    BadAnnotationError,
+    MissingFileError,
+    UsageError,
+    numbered_steps,
+    unknown_name,
+)
 from eyechart.datasets_scripts.common.files.data_files import chosen_data_files
 from eyechart.datasets_scripts.common.files.readers import Row, number_field, text_field
 from eyechart.datasets_scripts.common.fingerprint import folder_fingerprint
-from eyechart.datasets_scripts.common.instructions import numbered_steps
 from eyechart.datasets_scripts.common.left_out import LeftOut
-from eyechart.datasets_scripts.common.pairs.columns import BITRATES, MIXED, MIXED_POOL, pair_features
-from eyechart.datasets_scripts.common.pairs.pools import (
+from eyechart.datasets_scripts.common.pairs import (
+    BITRATES,
+    MIXED,
+    MIXED_POOL,
     SEAT,
     Pools,
     draw_coarse,
@@ -46,6 +53,7 @@ from eyechart.datasets_scripts.common.pairs.pools import (
     draw_references,
     draw_rounds,
     label_pools,
+    pair_features,
     pair_rows,
     read_label_file,
 )

@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 from typing_extensions import override
 
 from eyechart.datasets_scripts.common.errors import DataError
-from eyechart.datasets_scripts.common.pairs.columns import BITRATES, MIXED, MIXED_POOL
+from eyechart.datasets_scripts.common.pairs import BITRATES, MIXED, MIXED_POOL
 from eyechart.evaluators.protocols.protocol import CONFIG, Fixed, Protocol, check_number, check_texts
 from eyechart.evaluators.requests.types import Request, Response, Row
 from eyechart.evaluators.results.items import MAIN, Item, PackedItems, by_row, columns_of, with_columns

@@ -8,7 +8,7 @@ from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eyechart.datasets_scripts.common.errors import MissingFileError, UsageError
-from eyechart.datasets_scripts.common.pairs.columns import MIXED_POOL
+from eyechart.datasets_scripts.common.pairs import MIXED_POOL
 from eyechart.datasets_scripts.official import in_official_terms, official_counts
 from eyechart.evaluators.requests.errors import BadResultsError
 from eyechart.evaluators.results.agreement import check_agreement

@@ -15,7 +15,7 @@ from eyechart.datasets_scripts import DATASETS, list_datasets, load_builder, loa
 from eyechart.datasets_scripts.common.builder import BenchmarkBuilder
 from eyechart.datasets_scripts.common.choice.columns import description_features, multiple_choice_features
 from eyechart.datasets_scripts.common.errors import MissingFileError
-from eyechart.datasets_scripts.common.pairs.columns import pair_features
+from eyechart.datasets_scripts.common.pairs import pair_features
 from eyechart.datasets_scripts.common.quality.database import quality_features
 
 pytestmark = pytest.mark.datasets36

@@ -24,6 +24,7 @@ import datasets
 from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilder
 from eyechart.datasets_scripts.common.choice.columns import checked_letter, clean_options, letter_of_text
 from eyechart.datasets_scripts.common.choice.tables import Categories, link_rows, lookup, question_columns, read_table
+from eyechart.datasets_scripts.common.errors import PASS_FOLDER, numbered_steps
 from eyechart.datasets_scripts.common.files.data_files import chosen_data_files, files_by_split, release_files
 from eyechart.datasets_scripts.common.files.parquet import read_parquet_rows
 from eyechart.datasets_scripts.common.files.readers import (
@@ -35,7 +36,6 @@ from eyechart.datasets_scripts.common.files.readers import (
     read_json_rows,
     text_field,
 )
-from eyechart.datasets_scripts.common.instructions import PASS_FOLDER, numbered_steps
 from eyechart.datasets_scripts.common.paths import release_folder
 
 QUESTION_TYPES = ("yes-or-no", "what", "how")

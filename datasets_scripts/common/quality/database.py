@@ -9,10 +9,9 @@ import datasets
 
 from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilder
-from eyechart.datasets_scripts.common.errors import MissingFileError
+from eyechart.datasets_scripts.common.errors import PASS_FOLDER, MissingFileError, numbered_steps
 from eyechart.datasets_scripts.common.files.data_files import chosen_data_files, files_by_split
 from eyechart.datasets_scripts.common.files.readers import Row, text_field
-from eyechart.datasets_scripts.common.instructions import PASS_FOLDER, numbered_steps
 from eyechart.datasets_scripts.common.paths import first_file, release_folder
 from eyechart.datasets_scripts.common.quality.databases import DATABASES, Database
 from eyechart.datasets_scripts.common.quality.score_file_formats import FORMAT, ScoreFormat, read_scores

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.datasets_scripts.common.pairs.pools import draw_coarse, draw_intervals, draw_references, draw_rounds
+from eyechart.datasets_scripts.common.pairs import draw_coarse, draw_intervals, draw_references, draw_rounds
 
 
 def images_of(scores: Any, references: Any = None) -> list[dict[str, Any]]:

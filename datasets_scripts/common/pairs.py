@@ -1,7 +1,8 @@
-"""Pools of images and the rounds in which they are paired: the 2AFC paper, https://arxiv.org/abs/2402.01162.
+"""Pairs of images: their columns, and the pools and rounds in which images are paired.
 
-Images are paired within pools, and each pool is ranked separately. A round is a random perfect matching of a pool:
-every image is paired with one other (in an odd pool, one image is left over).
+The rules are those of the 2AFC paper, https://arxiv.org/abs/2402.01162. Images are paired within pools, and each is
+ranked separately. A round is a random perfect matching of a pool: every image is paired with one other (in an odd pool,
+one image is left over).
 
 The pools of the paper are those of the authors' label files. From any other database, a seeded procedure draws images
 for each of its tables; the paper does not say how it drew them:
@@ -14,14 +15,22 @@ for each of its tables; the paper does not say how it drew them:
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, UsageError, unknown_name
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, clean_text, read_json_object
-from eyechart.datasets_scripts.common.pairs.columns import MIXED, MIXED_POOL
 
+if TYPE_CHECKING:
+    import datasets
+
+MIXED = ("kadis700k", "SQAD")
+"""Databases whose images were rated in one experiment, so that their scores are comparable."""
+MIXED_POOL = "mixed"
+"""The pool of all images of `MIXED` (Table II), which the label file does not list."""
+BITRATES = "MM21"
+"""The database for which the label file has bitrates instead of opinion scores."""
 SEAT = "seat"
 """Field of an image of a label file: its pool, its position in the pool, and the pool's size."""
 _LEVELS = 5
@@ -32,6 +41,24 @@ Image = Mapping[str, Any]
 """`id`, `images` (a list of one, empty if images are skipped), `quality`, `released_score` and `database`."""
 Pools = dict[str, Sequence[Image | None]]
 """Images by pool; None is an image that was left out, which keeps its position so that other pairs do not change."""
+
+
+def pair_features() -> "datasets.Features":
+    """Return the features of the pairs kind."""
+    # Imported here: protocols need the names above, and `eyechart tasks` must not wait for datasets.
+    import datasets
+
+    scores = ("first_quality", "second_quality", "first_released_score", "second_released_score")
+    return datasets.Features(
+        {
+            "id": datasets.Value("string"),
+            "images": datasets.Sequence(datasets.Image()),
+            **dict.fromkeys(("first_id", "second_id"), datasets.Value("string")),
+            **dict.fromkeys(scores, datasets.Value("float64")),
+            **dict.fromkeys(("database", "pool"), datasets.Value("string")),
+            "round": datasets.Value("int32"),
+        }
+    )
 
 
 def read_label_file(path: str, databases: Sequence[str]) -> list[Row]:
