@@ -1,19 +1,26 @@
-"""`--serve`: a server that a run starts, asks and stops; here a small program under the names of real ones."""
+"""`eyechart run` on servers: those that it starts, the tiny model on one, and a real one, `transformers serve`."""
 
 import contextlib
 import os
 import sys
 import time
+from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import psutil
+import pyarrow.parquet
 import pytest
 
+from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators import tiny_vlm
+from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.endpoint import serving
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.serving import Server
-from eyechart.evaluators.requests.errors import ModelError
+from eyechart.evaluators.requests.errors import EndpointError, ModelError
+from eyechart.evaluators.requests.types import IMAGE, Request
 from eyechart.evaluators.results.results_file import read_results
 from tests.evaluators.command_line import invoke
 
@@ -132,22 +139,32 @@ def test_a_server_that_was_killed_is_told_from_one_that_ended(tmp_path):
         server.start(EndpointOptions())
 
 
+SERVER = ["--base-url", "http://127.0.0.1:9/v1", "--model", "m"]
+MODEL = ["--model", "m"]
+
+
 @pytest.mark.parametrize(
-    ("command", "arguments", "named"),
+    ("arguments", "named"),
     [
-        ("vllm", [], "--model"),
-        ("ollama {model}", ["--model", "m"], "vllm, sglang, llama.cpp"),
-        ("vllm", ["--model", "m", "--base-url", "http://127.0.0.1:9/v1"], "--base-url"),
-        ("vllm", ["--model", "m", "--model-arg", "served_name=n"], "--model-arg served_name"),
-        ("vllm", ["--model", "m", "--device", "cpu", "--dtype", "float16"], "--device, --dtype"),
-        ("vllm", ["--model", "m", "--model-arg", 'processor={"max_pixels": 9}'], "--model-arg processor"),
-        ("vllm --port=80", ["--model", "m"], "--port"),
-        ("vllm --a 'b", ["--model", "m"], "cannot be split"),
-        ("/no/vllm {model} {port}", ["--model", "m"], "/no/vllm"),
+        (["--serve", "vllm"], "--model"),
+        ([*MODEL, "--serve", "ollama {model}"], "vllm, sglang, llama.cpp"),
+        ([*SERVER, "--serve", "vllm"], "--base-url"),
+        ([*MODEL, "--serve", "vllm", "--model-arg", "served_name=n"], "--model-arg served_name"),
+        ([*MODEL, "--serve", "vllm", "--device", "cpu", "--dtype", "float16"], "--device, --dtype"),
+        ([*MODEL, "--serve", "vllm", "--model-arg", 'processor={"max_pixels": 9}'], "--model-arg processor"),
+        ([*MODEL, "--serve", "vllm --port=80"], "--port"),
+        ([*MODEL, "--serve", "vllm --a 'b"], "cannot be split"),
+        ([*MODEL, "--serve", "/no/vllm {model} {port}"], "/no/vllm"),
+        (SERVER[:2], "a server needs --model"),
+        ([*SERVER, "--device", "cpu"], "--device has no effect on a server"),
+        (["--model-arg", "timeot=3"], "did you mean 'timeout'?"),
+        (["--model-arg", "trust_remote_code=maybe"], "--model-arg trust_remote_code='maybe' is not allowed"),
+        (["--model-arg", "served_name=m"], "--model-arg served_name has no effect without a server"),
+        ([*SERVER, "--concurrency", "0"], "--concurrency"),
     ],
 )
-def test_wrong_usage_is_explained_with_exit_code_2(command, arguments, named, tmp_path):
-    done = run("--serve", command, *arguments, out=tmp_path, code=2)
+def test_wrong_usage_is_explained_with_exit_code_2(arguments, named, tmp_path):
+    done = run(*arguments, out=tmp_path, code=2)
     assert named in " ".join(done.output.split())
 
 
@@ -164,3 +181,126 @@ def test_a_program_that_is_not_there_is_named(programs, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError, match="the program llama-server"):
         Server("llama.cpp", "m", tmp_path / "server.log")
+
+
+def test_a_run_on_a_server_gives_scores_settings_and_stored_answers(http, model_server, tmp_path):
+    url = http.url_for("/v1")
+    server = ("--base-url", url, "--model", "tiny", "--concurrency", 3)
+    server = (*server, "--mini", "--data-dir", f"kadis700k={mini.release('kadis700k')}")
+    tasks = ("q_bench/perception", "q_bench/assessment", *server, "--limit", 24)
+    invoke("run", *tasks, "--out", tmp_path / "out", code=0)
+    perception, assessment = read_results(tmp_path / "out").tasks
+    assert perception.scores["accuracy"] > perception.scores["random_guess"]
+    assert assessment.scores["srcc"] > 0.5
+    assert perception.model == "tiny"
+    settings = assessment.settings["model"]
+    assert settings["backend"] == "openai" and settings["base_url"] == url and settings["concurrency"] == 3
+    # Two to see how a reply is continued, and two for the tokens of "fine" and "bad".
+    assert settings["asked"]["requests"] == 2 + 2 + 24
+    of_perception = perception.settings["model"]
+    assert of_perception["asked"]["requests"] == 24, "each task counts its own"
+    assert of_perception["prefill"] == [], "no reply of it was begun"
+    assert of_perception["asked"]["prompt_tokens"] == of_perception["usage"]["prompt_tokens"]
+    assert settings["served"] == ["tiny@main"] and settings["prefill"] == ["continue_final_message"]
+    assert 0 < settings["usage"]["prompt_tokens"] < settings["asked"]["prompt_tokens"]
+    rows = pyarrow.parquet.read_table(tmp_path / "out" / "predictions.parquet").to_pylist()
+    assert len(rows) == 48
+    upper_bound_words = [word for row in rows for word in row["upper_bound_words"] or []]
+    assert Counter(upper_bound_words) == settings.get("upper_bound_words", {})
+    asked = len(model_server.asked)
+    invoke("run", *tasks, "--out", tmp_path / "again", code=0)
+    assert len(model_server.asked) == asked, "answers are stored"
+    for task, stored in zip((perception, assessment), read_results(tmp_path / "again").tasks, strict=True):
+        assert stored.scores == task.scores
+        first, second = ({**t.settings["model"], "asked": None} for t in (task, stored))
+        assert first == second and second["served"], "what only an answer tells is stored with it"
+
+
+def test_more_log_probabilities_leave_fewer_upper_bounds_and_are_a_setting_of_the_result(http, model_server, tmp_path):
+    server = ("--base-url", http.url_for("/v1"), "--model", "tiny", "--mini", "--limit", 3, "--dataset", "kadis700k")
+    bounds = []
+    for count in (2, 1280):
+        out = tmp_path / str(count)
+        invoke("run", "q_bench/assessment", *server, "--model-arg", f"top_logprobs={count}", "--out", out, code=0)
+        (task,) = read_results(out).tasks
+        assert task.settings["model"]["top_logprobs"] == count and task.timings["answers_from_store"] == 0
+        assert {asked["top_logprobs"] for asked in model_server.asked if "top_logprobs" in asked} == {count}
+        model_server.asked.clear()
+        bounds.append(sum(task.settings["model"].get("upper_bound_words", {}).values()))
+    assert bounds[0] > bounds[1] == 0
+
+
+def test_a_server_that_answers_under_another_name_is_a_caveat_until_that_is_confirmed(http, model_server, tmp_path):
+    model_server.serves = "tiny-f32.gguf"
+    server = ("--base-url", http.url_for("/v1"), "--model", "no/such-model", "--mini", "--limit", 3)
+    done = invoke("run", "q_bench/perception", *server, "--out", tmp_path / "doubtful", code=0)
+    (task,) = read_results(tmp_path / "doubtful").tasks
+    assert task.settings["model"]["name"] == "no/such-model" and task.settings["model"]["served"] == ["tiny-f32.gguf"]
+    (caveat,) = [line for line in task.caveats if "--model-arg served_name" in line]
+    assert "answered as 'tiny-f32.gguf', but 'no/such-model' was requested" in caveat
+    assert "answered as 'tiny-f32.gguf'" in " ".join(done.output.split())
+    asked = len(model_server.asked)
+    confirmed = ("--model-arg", "served_name=tiny-f32.gguf")
+    done = invoke("run", "q_bench/perception", *server, *confirmed, "--out", tmp_path / "confirmed", code=0)
+    assert len(model_server.asked) == asked, "nothing is asked anew"
+    (again,) = read_results(tmp_path / "confirmed").tasks
+    assert again.settings["model"]["served_name"] == "tiny-f32.gguf" and again.scores == task.scores
+    assert again.caveats == [line for line in task.caveats if line != caveat]
+
+
+TRANSFORMERS_SERVE = "transformers serve {model} --device cpu --host 127.0.0.1 --port {port}"
+QUESTION = "What distortion degrades the quality of the image?\n"
+
+
+@pytest.fixture(scope="session")
+def address(tmp_path_factory):
+    """The base URL of a server of the tiny model. Without a cache, it cannot list its models."""
+    server = Server(TRANSFORMERS_SERVE, tiny_vlm.NAME, tmp_path_factory.mktemp("serve") / "log.txt")
+    try:
+        options = server.start(EndpointOptions())
+        assert options.served_name == str(tiny_vlm.folder())
+        yield options.base_url
+    finally:
+        server.close()
+
+
+@pytest.fixture
+def on_server(address):
+    return resolve_backend(str(tiny_vlm.folder()), endpoint=EndpointOptions(base_url=address, max_retries=1))
+
+
+def texts(responses):
+    answers = {response.request.id: response.text for response in responses}
+    assert None not in answers.values()
+    return answers
+
+
+@pytest.mark.slow
+def test_eight_clients_at_once_get_the_answers_of_the_model_run_here(on_server, here, make_picture):
+    pictures = [make_picture(i, 40 + 7 * i) for i in range(12)]
+    requests = [Request(f"text {i}", (f"How is picture {i}?",), (), max_new_tokens=6) for i in range(4)]
+    requests += [Request(f"one {i}", (QUESTION, IMAGE), (picture,)) for i, picture in enumerate(pictures)]
+    prompt = ("Which is better?\n", IMAGE, IMAGE, "\nA. The first B. The second")
+    requests += [Request(f"two {i}", prompt, pair) for i, pair in enumerate(pairwise(pictures))]
+    answers = texts(on_server.answer(requests))
+    assert answers == texts(here.answer(requests))
+    assert len(set(answers.values())) > 3, "the answers must differ for the comparison to mean something"
+    asked = on_server.settings()["asked"]
+    assert asked["requests"] == len(requests) and asked["retries"] == 0
+    assert asked["prompt_tokens"] > 10 * len(requests) and asked["completion_tokens"] >= len(requests)
+
+
+def test_transformers_serve_continues_a_prefilled_reply(on_server, make_picture):
+    image = make_picture(0, 64)
+    (whole,) = on_server.answer([Request("whole", (QUESTION, IMAGE), (image,))])
+    head, _, rest = whole.text.partition(" ")
+    assert rest
+    assert texts(on_server.answer([Request("rest", (QUESTION, IMAGE), (image,), prefill=head)])) == {"rest": rest}
+    assert on_server.settings()["prefill"] == ["last assistant message"]
+
+
+def test_a_model_of_another_name_is_refused_in_the_servers_words(address, make_picture):
+    model = resolve_backend("another/model", endpoint=EndpointOptions(base_url=address))
+    (response,) = model.answer([Request("x", (QUESTION, IMAGE), (make_picture(0),))])
+    with pytest.raises(EndpointError, match=r"answered 400: Server is pinned to .*requested 'another/model'"):
+        raise response.error
