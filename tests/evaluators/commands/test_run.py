@@ -26,6 +26,10 @@ from tests.evaluators.command_line import invoke
 from tests.evaluators.scripted_server import PATH, completion, json_response, refusal
 
 
+def test_a_run_has_at_most_36_options():
+    assert len(typer.main.get_command(app).get_command(None, "run").params) <= 36
+
+
 def test_help_lists_every_rare_option_with_its_meaning():
     shown = invoke("run", "--help-args")
     lines = [line.strip() for line in shown.output.splitlines() if line.startswith("  ")]

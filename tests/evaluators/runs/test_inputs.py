@@ -3,6 +3,7 @@
 import json
 import shutil
 import tarfile
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 
@@ -78,6 +79,20 @@ def test_all_problems_with_the_data_of_all_tasks_are_said_at_once(refused, own, 
 
 def test_the_damaged_model_is_noticed_if_all_else_is_right(refused, own, damaged):
     assert f"model '{damaged}' cannot be loaded" in refused(own)
+
+
+def test_devices_models_and_the_disk_are_looked_at_before_a_model_is_loaded(disk, tmp_path):
+    task = ("q_bench/perception", "--mini", "--limit", 1, "--out")
+    shown = invoke("run", *task, tmp_path / "out", "--device", "cuda:99", code=2).stderr
+    assert shown.count("\n") == 1 and "unknown device 'cuda:99' on this machine" in shown
+    models = ("--model", "eyechart/tiny-vlm", "--model", tmp_path / "no_model")
+    assert "no_model' does not exist" in invoke("run", *task, tmp_path / "out", *models, code=1).output
+    assert not (tmp_path / "out").exists()
+    with (disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
+        while filler.write(bytes(4096)):
+            pass
+    shown = invoke("run", *task, disk / "out", code=1).output
+    assert "the results folder" in shown and "free disk space" in shown and "loading" not in shown
 
 
 def served(http, *names):
