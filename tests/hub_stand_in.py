@@ -51,14 +51,14 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def _body(self) -> bytes:
-        if self.headers.get("Transfer-Encoding") == "chunked":
-            chunks = []
-            while size := int(self.rfile.readline(), 16):
-                chunks.append(self.rfile.read(size))
-                self.rfile.readline()
+        if self.headers.get("Transfer-Encoding") != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        body = b""
+        while size := int(self.rfile.readline(), 16):
+            body += self.rfile.read(size)
             self.rfile.readline()
-            return b"".join(chunks)
-        return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.rfile.readline()
+        return body
 
     def _named(self) -> tuple[str, str]:
         """The repository of an address of the API, and what follows its name."""
@@ -84,11 +84,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _file(self) -> None:
         name, _, path = self.path.partition("/resolve/")
         content = self.server.repos[name.strip("/").removeprefix("datasets/")]["files"][unquote(path.partition("/")[2])]
-        headers = {
-            "ETag": f'"{hashlib.sha256(content).hexdigest()}"',
-            "X-Repo-Commit": path.partition("/")[0],
-            "Content-Type": "application/octet-stream",
-        }
+        etag = f'"{hashlib.sha256(content).hexdigest()}"'
+        headers = {"ETag": etag, "X-Repo-Commit": path.partition("/")[0], "Content-Type": "application/octet-stream"}
         self._send(content, 200, headers)
 
     def do_PUT(self) -> None:
