@@ -170,6 +170,8 @@ def test_tables_with_private_answers_stand_apart():
         ("q_bench/assessment", "Table 9", "mPLUG-Owl (LLaMA-7B), argmax", "LIVE-FB PLCC", 0.123),
         ("q_bench/assessment", "Table 10", "InstructBLIP (Flan-T5-XL), good/poor", "AGIQA-3K PLCC", 0.281),
         ("mmbench/en", "Table 8", "Qwen-VL-Chat", "Overall", 60.6),
+        ("mmbench/en", "Table 3", "OpenFlamingo", "RR", 3.3),
+        ("q_bench/perception", "Table 5", "Kosmos-2 (close-set)", "Overall", 47.26),
         ("ql_bench/single", "Table I", "LLaVA-Next (8B)", "What score_cc", 68.784),
         ("ql_bench/pair", "Table IV", "Gemini-1.5-Pro (Close-Source)", "How Answer Rate", 64.892),
         ("two_afc/fine_mos", "Table IV", "Single subject", "Average", 0.495),
