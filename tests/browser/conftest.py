@@ -95,7 +95,8 @@ _RUN_AXE = """
 const [part, done] = arguments;
 const line = (rule) => `${rule.id}: ${rule.help}: ` + rule.nodes.slice(0, 3)
   .map((node) => `${node.html.slice(0, 200)} (${(node.any[0] ?? node.all[0] ?? node.none[0])?.message})`).join("; ");
-axe.run(part, { resultTypes: ["violations"] }).then((result) => done(result.violations.map(line)), (error) => done([String(error)]));
+const show = (result) => done(result.violations.map(line));
+axe.run(part, { resultTypes: ["violations"] }).then(show, (error) => done([String(error)]));
 """
 
 

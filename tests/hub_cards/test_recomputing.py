@@ -20,7 +20,7 @@ from eyechart.evaluators.results.finished_runs import load_runs
 from eyechart.evaluators.results.items import PREDICTIONS_FILE
 from eyechart.evaluators.tasks import TASKS, get_task
 from eyechart.evaluators.tasks.q_bench import DATABASES
-from eyechart.hub_cards.recomputing import Recomputing, first_few
+from eyechart.hub_cards.recomputing import Recomputing
 from tests.evaluators.finished_runs import seal, write
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -117,10 +117,6 @@ def test_every_score_of_a_genuine_run_is_computed_again(every_task: Path) -> Non
     assert {name.split()[0] for name in outcomes} == {task.name for task in TASKS}
     assert "q_bench/assessment average" in outcomes and len(outcomes) == len(TASKS) + len(DATABASES)
     assert {name: differ for name, differ in outcomes.items() if differ} == {}
-
-
-def test_more_than_five_texts_are_counted() -> None:
-    assert (first_few("abcde"), first_few("abcdefg")) == (tuple("abcde"), (*"abcde", "2 more"))
 
 
 @pytest.mark.parametrize(
