@@ -16,7 +16,6 @@ from eyechart.datasets_scripts import load_dataset
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators import evaluator, tiny_vlm
 from eyechart.evaluators.backends.function import FunctionBackend
-from eyechart.evaluators.backends.processes import ALONE, join_processes
 from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.report import write_report
 from eyechart.evaluators.results.notes import note
@@ -56,52 +55,44 @@ def refused(done, message):
     rows(
         REFUSED,
         ("a plan for 10^18 items", [*PLAN, "--n", str(10**18)], f"--n {10**18} is not allowed; it must be from 2 to"),
-        ("a plan for a number of items of 400 digits", [*PLAN, "--n", str(10**400)], "it must be from 2 to 10,000,000"),
-        ("a plan for -1 items", [*PLAN, "--n", "-1"], "--n -1 is not allowed; it must be from 2 to 10,000,000"),
-        ("a plan for no items", [*PLAN, "--n", "0"], "--n 0 is not allowed; it must be from 2 to 10,000,000"),
         ("a plan for 1.5 items", [*PLAN, "--n", "1.5"], "Invalid value for '--n'"),
-        ("a plan for 1e400 items", [*PLAN, "--n", "1e400"], "Invalid value for '--n'"),
-        ("a plan for 10^18 models", [*PLAN, "--models", str(10**18)], "it must be from 2 to 1,000,000"),
-        ("a plan with a power of 1e400", [*PLAN, "--power", "1e400"], "--power"),
         ("a task name with a missing letter", ["run", "q_bench/percepton"], "did you mean 'q_bench/perception'?"),
         ("a dataset name with a missing letter", ["run", "--dataset", "kadis700"], "did you mean 'kadis700k'?"),
         ("a dataset of another task", ["run", "q_bench/perception", "--dataset", "kadis700k"], "unknown dataset"),
         ("an unknown split", ["run", "q_bench/perception", "--split", "tset"], "unknown split 'tset' of"),
         ("a data folder without a dataset", ["run", "--data-dir", "kadis=x"], "did you mean 'kadis700k'?"),
         ("one data folder for several tasks", ["run", "--data-dir", "."], "does not say which dataset it is"),
-        ("a missing data folder for several tasks", ["run", "--data-dir", "missing"], "--data-dir missing does not"),
-        (
-            "two folders of a dataset",
-            ["run", "--dataset", "kadis700k", "--data-dir", "a", "--data-dir", "b"],
-            "DATASET=PATH",
-        ),
-        ("a dataset that no task of the paper has", ["run", "mmbench", "--dataset", "koniq10k"], "unknown dataset"),
-        ("a split that a task lacks", ["run", "mmbench/en", "mmbench/cc", "--split", "test"], "'test' of mmbench/cc"),
         ("an option of another dataset", ["run", "q_bench/perception", "--data-arg", "place=1"], "option 'place'"),
-        ("a batch size of 0", ["run", "--batch-size", "0"], "--batch-size"),
         ("a negative number of items", ["run", "--limit", "-3"], "--limit"),
-        ("a negative seed", ["run", "--seed", "-1"], "--seed"),
         ("a seed of 5,000 digits", ["run", "--seed", "9" * 5000], "--seed"),
         ("`eyechart score` without predictions", ["score", "q_bench/perception"], "--predictions"),
-        ("an infinite server timeout", [*SERVER, "--model-arg", "timeout=inf"], "timeout=inf is not"),
         ("a judge timeout of 1e300 s", ["run", "--judge", "j", "--judge-arg", "timeout=1e300"], "timeout=1e+300 is no"),
         ("nested values for a data option", [*PERCEPTION, "--data-arg", f"a={NESTED}"], "option 'a'"),
-        ("nested fields for the server", [*SERVER, "--model-arg", 'extra_body={"a":' + NESTED], "extra_body="),
         ("an infinite temperature", [*SERVER, "--temperature", "1e400"], "--temperature inf is not"),
-        ("an infinite age of stored answers", ["store", "prune", "--older-than", "1e400"], "--older-than inf is not"),
         ("an infinite price", [*SERVER, "--judge", "j", "--judge-arg", "price=[1e400,1]"], "--judge-arg price="),
         ("an infinite number in a field for the server", field("1e999"), "extra_body="),
         ("a lone surrogate in a field for the server", field('"\\ud800"'), "extra_body="),
         ("a setting of 5,000 digits", [*PERCEPTION, "--set", f"shuffle_seed={'9' * 5000}"], "shuffle_seed: "),
         ("an unknown device", [*PERCEPTION, "--device", "gpu"], "unknown device 'gpu'"),
-        ("an unknown device map", [*PERCEPTION, "--model-arg", "device_map=all"], "unknown device_map 'all'"),
-        ("an unknown attention implementation", [*PERCEPTION, "--model-arg", "attention=x"], "unknown attention 'x'"),
-        ("an unknown dtype", [*PERCEPTION, "--dtype", "b16"], "unknown dtype 'b16'"),
         ("a path of 5,000 characters", ["report", "x" * 5000], "File name too long"),
+        ("--name is not UTF-8", [*SERVER, "--name", "a\udcff"], "--name 'a"),
+        ("--model-arg is not UTF-8", [*SERVER, "--model-arg", "served_name=\udcff"], "--model-arg 's"),
+        ("publish --model-repo is not UTF-8", ["publish", "run", "--model-repo", "a\udcff"], "--model-repo 'a"),
+        ("a task's name is not UTF-8", ["tasks", "a\udcff"], "name 'a"),
+        ("--data-dir '' would take the current folder", [*PERCEPTION, "--data-dir", ""], "--data-dir"),
+        ("--data-dir= would take the current folder", [*PERCEPTION, "--data-dir="], "--data-dir"),
+        ("--base-url '' would send all images to OpenAI", [*PERCEPTION, "--base-url", ""], "--base-url"),
+        ("report '' would take the current folder for a run", ["report", ""], "an argument has an empty value"),
+        ("store prune --model '' would remove all answers", ["store", "prune", "--model", ""], "--model"),
+        ("an empty setting", ["run", "mmbench/en", "--mini", "--set", "human_labels="], "human_labels"),
+        ("an empty data option", ["run", "two_afc/coarse", "--mini", "--data-arg", "mm21_dir="], "mm21_dir=''"),
+        ("--data-dir DATASET= has no path", [*PERCEPTION, "--data-dir", "llvisionqa="], "--data-dir llvisionqa='' is"),
     ),
 )
-def test_arguments(arguments, message):
+def test_arguments(arguments, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     refused(invoke(*arguments), message)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -116,21 +107,12 @@ def test_arguments(arguments, message):
         ("aliases that expand to millions of values", MANY, "more than 250,000 values"),
         ("a self-referencing alias", "note: &a [*a]", "line 5, column 11: the alias 'a' is within its own value"),
         ("a timestamp that is a word", "note: !!timestamp x", "line 5, column 7: 'x' is not a valid timestamp"),
-        ("a truth value that is a word", "note: !!bool maybe", "'maybe' is not a valid bool"),
-        ("an integer that is a word", "note: !!int x", "line 5, column 7: invalid literal"),
-        ("binary data that are not base64", "note: !!binary a", "failed to decode base64"),
         ("a merge key without keys", "<<: [x]", "expected a mapping for merging"),
         ("an impossible character in a task file", 'note: "\\U00110000"', "line 5, column 10: chr() arg"),
-        ("a date in place of a text", "note: 2026-01-01", "own.yaml: note: "),
         ("a sexagesimal number in place of a text", "note: 12:30", "'12:30' means 750 in YAML 1.1; put it in quotes"),
-        ("an octal number", "settings: {max_new_tokens: 010}", "line 5, column 28: '010' means 8 in YAML 1.1"),
         ("a truth value that is a word of a language", "note: no", "'no' means false in YAML 1.1; put it in quotes"),
-        ("infinity in place of a text", "note: .inf", "own.yaml: note: "),
-        ("a key that is a number", "3: x", "own.yaml: "),
         ("the name of a Python function", "note: !!python/name:os.system", "could not determine a constr"),
         ("lists nested 1,000,000 times", "groups: " + "[" * 10**6, "nested more than 100 levels deep"),
-        ("a binary file", "note: \xff\xfe", "cannot be read"),
-        ("a task's description of 1 MB", f"description: {'x' * 10**6}", "description: "),
         ("a lone surrogate in a task file", 'note: "\\ud800"', "Task: note: "),
     ),
 )
@@ -145,15 +127,6 @@ def test_task_files(tmp_path, text, message):
         "nothing is asked; the message names the field",
         ("a prompt shows the label", "{}", "{answer}"),
         ("a prompt shows the label's column", "{answer: gold}", "{gold}"),
-        ("a prompt shows the label's column through a group", "{answer: gold, correct: gold}", "{correct}"),
-        (
-            "a prompt shows a label that is a number",
-            "{answer: {column: number, base: 0}, correct: number}",
-            "{correct}",
-        ),
-        ("a prompt shows the label as the question's hint", "{answer: gold, hint: gold}", "{hint}"),
-        ("a prompt shows the first letter of the label", "{answer: gold}", "{answer[0]}"),
-        ("a prompt converts the label", "{answer: gold}", "{answer!r}"),
         ("a prompt formats a column by the label", "{answer: gold}", "{question:{answer}}"),
     ),
 )
@@ -174,13 +147,8 @@ def test_prompts_that_show_the_label(tmp_path, columns, prompt):
     rows(
         "one line reports it",
         ("an impossible date in a model's card", "date: 2026-02-31"),
-        ("a number of 5,000 digits in a model's card", "size: " + "9" * 5000),
-        ("lists nested 5,000 times in a model's card", "tags: " + "[" * 5000),
-        ("a hexadecimal number of 6,000 digits in a model's card", "{size: 0x" + "f" * 6000 + "}"),
-        ("a timestamp that is a word in a model's card", "date: !!timestamp x"),
         ("a self-referencing alias in a model's card", "tags: &a [*a]"),
         ("aliases that expand to millions of values in a model's card", MANY),
-        ("a duplicate key in a model's card", "license: mit\nlicense: other"),
     ),
 )
 def test_model_cards(metadata):
@@ -192,19 +160,10 @@ def test_model_cards(metadata):
 KEPT = "license: mit # here\nlanguage: [en]\ntags: [a, '1']\n"
 
 
-@pytest.mark.parametrize(
-    ("line_end", "opening", "closing"),
-    rows(
-        "its text and the values of all other metadata are unchanged",
-        ("a card has CR line ends", "\r", "---", "---"),
-        ("a card has CRLF line ends", "\r\n", "---", "---"),
-        ("a card's metadata end with three dots", "\n", "---", "..."),
-        ("blanks follow the start of a card's metadata", "\n", "--- \t", "---"),
-        ("blanks follow the end of a card's metadata", "\n", "---", "--- "),
-    ),
-)
-def test_cards_keep_their_metadata(line_end, opening, closing):
-    card = f"{opening}\n{KEPT}{closing}\n# Model\n".replace("\n", line_end)
+@fault("a card has CR line ends", "its text and the values of all other metadata are unchanged")
+def test_cards_keep_their_metadata():
+    line_end = "\r"
+    card = f"---\n{KEPT}---\n# Model\n".replace("\n", line_end)
     once = merged_card(card, "model", ENTRIES, "section")
     metadata, section = once.replace(line_end, "\n").removeprefix("---\n").split("---\n# Model\n\n")
     assert yaml.safe_load(metadata) == yaml.safe_load(KEPT) | {"model-index": [{"name": "model", "results": ENTRIES}]}
@@ -212,24 +171,9 @@ def test_cards_keep_their_metadata(line_end, opening, closing):
 
 
 @pytest.mark.parametrize(
-    "card",
-    rows(
-        "it is refused; its licence and tags do not become text",
-        ("a card's metadata are never closed", f"---\n{KEPT}# Model\n"),
-        ("a card's metadata are between lines of four hyphens", f"----\n{KEPT}----\n# Model\n"),
-        ("a card has a value that YAML 1.1 reads as another", "---\nlicense: no\n---\n"),
-    ),
-)
-def test_cards_of_other_forms(card):
-    with pytest.raises(DataError, match="the card"):
-        merged_card(card, "model", ENTRIES, "section")
-
-
-@pytest.mark.parametrize(
     "make",
     rows(
         "it is refused before it is read",
-        ("a card is a named pipe", os.mkfifo),
         ("a card is a link to /dev/zero", lambda path: path.symlink_to("/dev/zero")),
         ("a card is a sparse file of 10 GB", lambda path: path.touch() or os.truncate(path, 10**10)),
     ),
@@ -242,26 +186,17 @@ def test_odd_cards(tmp_path, make):
     assert "card.md: cannot be read: it " in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    rows(
-        "one line says what was expected, and no program is started; exit code 1",
-        ("a model's folder without weights", None, "contains no weights; expected model.safetensors"),
-        ("a model's weights are a damaged pickle", b"rubbish", "Only tensors are read from pickled weights"),
-        ("a model's weights are a pickle that starts a program", "program", "Only tensors are read from pickled"),
-    ),
+@fault(
+    "a model's weights are a pickle that starts a program", "one line reports it; no program is started; exit code 1"
 )
-def test_models(tmp_path, weights, message):
+def test_models(tmp_path):
     import torch
 
     folder = tmp_path / "model"
     shutil.copytree(tiny_vlm.folder(), folder, ignore=shutil.ignore_patterns("*.safetensors"))
-    if weights == "program":
-        torch.save({"weights": Program(tmp_path / "started")}, folder / "pytorch_model.bin")
-    elif weights:
-        (folder / "pytorch_model.bin").write_bytes(weights)
-    done = invoke(*PERCEPTION, "--model", folder)
-    assert (done.exit_code, done.stderr.count("\n")) == (1, 1) and message in done.stderr, done.output
+    torch.save({"weights": Program(tmp_path / "started")}, folder / "pytorch_model.bin")
+    done = invoke(*PERCEPTION, "--model", folder, code=1)
+    assert done.stderr.count("\n") == 1 and "Only tensors are read from pickled weights" in done.stderr
     assert not (tmp_path / "started").exists()
 
 
@@ -275,25 +210,16 @@ class Program:
         return os.system, (f"touch {self.path}",)
 
 
-@fault("a missing model folder", "one line reports it before any data are loaded; exit code 1")
-def test_missing_model(tmp_path):
-    done = invoke("run", "--mini", "--model", tmp_path / "nowhere", "--data-dir", "kadis700k=/does/not/exist")
-    assert done.exit_code == 1
-    assert "nowhere' does not exist" in done.output and "loading" not in done.output
-
-
 def command(*arguments, code="from eyechart.evaluators.cli import main; main()", **options):
     return subprocess.run([sys.executable, "-c", code, *arguments], stderr=subprocess.PIPE, text=True, **options)
 
 
 @fault("the output goes to a full disk", "one line reports it; exit code 1")
 def test_output_to_a_full_disk():
-    for arguments in (["tasks"], ["--version"]):
-        with open("/dev/full", "w") as full:
-            done = command(*arguments, stdout=full, check=False)
-        assert done.returncode == 1
-        assert done.stderr.startswith("eyechart: a file cannot be written: No space left on device; free disk space")
-        assert done.stderr.count("\n") == 1
+    with open("/dev/full", "w") as full:
+        done = command("tasks", stdout=full, check=False)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("eyechart: a file cannot be written: No space left on device; free disk space")
 
 
 @fault("the reader of the output closes the pipe", "the command ends without a message")
@@ -305,13 +231,6 @@ def test_output_that_nobody_reads():
     assert (done.returncode, done.stderr) == (1, "")
 
 
-@fault("the output is closed", "the command completes")
-def test_output_that_is_closed():
-    words = f"{sys.executable} -c 'from eyechart.evaluators.cli import main; main()' tasks >&-"
-    done = subprocess.run(words, shell=True, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
 @fault("the output has only ASCII characters (PYTHONIOENCODING=ascii)", "`?` is printed for each other character")
 def test_output_in_ascii(tmp_path):
     write(tmp_path / "run", [evaluated(model="\u00e9\u4e2d", scores=None)])
@@ -320,30 +239,6 @@ def test_output_in_ascii(tmp_path):
     assert (done.returncode, done.stderr) == (0, "") and "/?/report.html" in done.stdout
     done = command("compare", tmp_path / "run", tmp_path / "\u00e9", stdout=subprocess.PIPE, env=environment)
     assert done.returncode == 1 and "\\xe9" in done.stderr and "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    rows(
-        "usage error (exit code 2) before anything is loaded or sent; the message names the option",
-        ("--name is not UTF-8", (*SERVER, "--name")),
-        ("--model is not UTF-8", (*PERCEPTION, "--model")),
-        ("--system-prompt is not UTF-8", (*SERVER, "--system-prompt")),
-        ("--judge is not UTF-8", (*SERVER, "--judge")),
-        ("--model-arg is not UTF-8", (*SERVER, "--model-arg", "served_name=")),
-        ("--data-dir is not UTF-8", (*PERCEPTION, "--data-dir")),
-        ("--set is not UTF-8", (*SERVER, "--set", "prompt=")),
-        ("publish --model-repo is not UTF-8", ("publish", "run", "--model-repo")),
-        ("a task's name is not UTF-8", ("tasks",)),
-    ),
-)
-def test_text_that_is_not_utf8(arguments, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    *others, last = arguments
-    given = (*others, f"{last}\udcff") if last.endswith("=") else (*arguments, "a\udcff")
-    name = others[-1] if last.endswith("=") else last
-    refused(invoke(*given), f"{name if name.startswith('--') else 'name'} '")
-    assert "not UTF-8" in invoke(*given).output and not list(tmp_path.iterdir())
 
 
 @fault("EYECHART_HOME names the home folder of an unknown user", "one line reports it; exit code 2")
@@ -359,11 +254,8 @@ def test_home_of_nobody(monkeypatch):
     rows(
         "one line names the variables, at once; exit code 2",
         ("WORLD_SIZE of an earlier job is set", {"WORLD_SIZE": "8"}, "without RANK, LOCAL_RANK, MASTER_ADDR"),
-        ("RANK of an earlier job is set", {"RANK": "3"}, "unset RANK"),
         ("WORLD_SIZE is a word", {"WORLD_SIZE": "two"}, "WORLD_SIZE='two'"),
-        ("RANK is negative", {"RANK": "-1", "WORLD_SIZE": "1"}, "RANK='-1'"),
         ("RANK is not below WORLD_SIZE", {**PROCESS, "RANK": "2"}, "RANK='2'"),
-        ("a process of several lacks MASTER_ADDR", {**PROCESS, "MASTER_ADDR": ""}, "without MASTER_ADDR"),
     ),
 )
 def test_variables_of_launchers(variables, named, monkeypatch):
@@ -371,13 +263,6 @@ def test_variables_of_launchers(variables, named, monkeypatch):
         monkeypatch.setenv(name, value)
     done = invoke("run", "--mini", "--model", "no-such-model")
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1) and named in done.stderr
-
-
-@fault("variables of launchers describe a single process", "the command runs")
-def test_variables_of_one_process(monkeypatch):
-    for name, value in (PROCESS | {"WORLD_SIZE": "1"}).items():
-        monkeypatch.setenv(name, value)
-    assert join_processes() is ALONE
 
 
 @fault("the working directory was deleted", "one line reports it; exit code 1")
@@ -399,9 +284,7 @@ SHOWN = "it is shown as plain text, with control characters escaped"
         ("a model's name reverses the text direction", "\u202egnp.exe\u2066", "\\u202egnp.exe\\u2066"),
         ("a model's name clears the terminal and rings its bell", "\x1b[2J\x07\x9b31m", "\\x1b[2J\\x07\\x9b31m"),
         ("a model's name contains a lone surrogate", "a\ud800", "a\\ud800"),
-        ("a model's name is markup of the table", "[red]", "[red]"),
         ("a model's name closes markup that was never opened", "[/red] and [/x]", "[/red] and [/x]"),
-        ("a model's name is a link in the table's markup", "[link=http://x]y[/link]", "[link=http://x]y[/link]"),
         ("a model's name ends in a backslash", "a\\", "a\\"),
     ),
 )
@@ -434,39 +317,6 @@ def test_report(tmp_path):
     text = write_report([folder]).read_text(encoding="utf-8")
     assert not set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069") & set(text)
     assert "\\\\u202eA\\nB" in text and "\\u2067caveat" in text
-
-
-EMPTY = "usage error (exit code 2); the message names the option"
-RUN_TASK = ("run", "q_bench/perception")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    rows(
-        EMPTY,
-        ("--data-dir '' would take the current folder", (*RUN_TASK, "--data-dir", ""), None),
-        ("--data-dir= would take the current folder", (*RUN_TASK, "--data-dir="), None),
-        ("--out '' would write into the current folder", (*RUN_TASK, "--mini", "--out", ""), None),
-        ("--model '' would run the bundled model", (*RUN_TASK, "--mini", "--model", ""), None),
-        ("--base-url '' would send all images to OpenAI", (*RUN_TASK, "--base-url", ""), None),
-        ("--system-prompt '' is empty", (*RUN_TASK, "--mini", "--system-prompt", ""), None),
-        ("--judge '' would omit the judge", (*RUN_TASK, "--mini", "--judge", ""), None),
-        ("score --predictions '' would read the current folder", ("score", "t", "--predictions", ""), None),
-        ("report '' would take the current folder for a run", ("report", ""), "an argument"),
-        ("leaderboard build '' would take the current folder", ("leaderboard", "build", ""), "argument"),
-        ("store prune --model '' would remove all answers", ("store", "prune", "--model", ""), "--model"),
-        ("an empty setting", ("run", "mmbench/en", "--mini", "--set", "human_labels="), "human_labels"),
-        ("an empty data option", ("run", "two_afc/coarse", "--mini", "--data-arg", "mm21_dir="), "mm21_dir=''"),
-        ("--data-dir DATASET= has no path", (*RUN_TASK, "--data-dir", "llvisionqa="), "--data-dir llvisionqa='' is"),
-    ),
-)
-def test_an_empty_value_is_wrong_usage(arguments, named, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    done = invoke(*arguments)
-    named = named or next(argument for argument in arguments[::-1] if argument.startswith("--")).rstrip("=")
-    assert done.exit_code == 2 and named in done.output
-    assert any(word in done.output for word in ("empty", "=''", "found ''"))
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

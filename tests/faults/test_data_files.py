@@ -15,14 +15,12 @@ import pytest
 from PIL import Image
 from pyarrow import parquet
 from scipy.io import savemat
-from scipy.sparse import csc_array
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError, MissingFileError
 from eyechart.datasets_scripts.common.files import spreadsheets
 from eyechart.datasets_scripts.common.files.image_cells import Base64Cell
 from eyechart.datasets_scripts.common.files.readers import (
     ROW_ERROR,
-    code_field,
     iterate_jsonl_rows,
     iterate_table,
     number_field,
@@ -125,45 +123,21 @@ HALF = mat(mos=np.arange(1000.0))[:500]
             ("a CSV file lacks a column", read_csv, "image,score\n", "missing column 'mos'; found: image, score"),
             ("a CSV file has a duplicate column", read_csv, "image,mos,mos\n", "appear more than once"),
             ("a column of a TSV file is misspelt", read_tsv, "inedx\n", "did you mean 'inedx'"),
-            ("the header of a TSV file is not UTF-8", read_tsv, b"\xff\n", "row 1: not UTF-8"),
-            ("a JSON file of rows is a number", read_json_rows, "3", "a JSON list of objects, found 3"),
             ("a JSON file of rows is truncated", read_json_rows, "[1", "not valid JSON"),
-            ("the last of several JSON objects is truncated", read_json_rows, '{"a": 1}{"a": 2', "delimiter"),
-            ("JSON objects are separated by commas", read_json_rows, '{"a": 1},{"a": 2}', "Expecting value"),
             ("a JSON file nests lists 100,000 deep", read_json_rows, "[" * 100_000, "not valid JSON"),
             ("a JSON file is not UTF-8", read_json_rows, b"\xff\xfe", "not UTF-8"),
             ("a number in a JSON file has 5,000 digits", read_json_rows, f"[{'1' * 5000}]", "not valid JSON: .*4300"),
             ("a JSON file contains a list where an object is expected", read_json_object, "[]", r"object, found \[\]"),
-            ("a sheet lacks a column", read_xlsx, book(["image", "score"]), "missing column 'mos'; found"),
-            ("a sheet has a duplicate column", read_xlsx, book(["mos", "mos"]), r"columns \['mos'\] appear"),
-            ("a sheet has no headings", read_xlsx, book([None, None], ["a.png", 1]), "the file is empty"),
             ("a sheet has a different name", read_scores, book(["image"]), "sheet 'score'; did you mean"),
-            ("a workbook is empty", read_xlsx, b"", "cannot be read as XLSX"),
             ("a workbook is a damaged archive", read_xlsx, b"PK\x03\x04 rubbish", "cannot be read as XLSX"),
             ("a workbook is another zip archive", read_xlsx, IMAGES, "cannot be read as XLSX"),
             ("the sheet in a workbook is truncated", read_xlsx, book(["mos"], change=lambda t: t[:40]), "read as XLSX"),
             ("the last row of a sheet is 10^12", read_xlsx, book(change=row(10**12)), r"too large.*1,048,576"),
-            ("a row of a sheet has a negative number", read_xlsx, book(change=row(-5)), "too large.*rows 1 to"),
             ("a column of a sheet is ZZZZZZZZ", read_xlsx, book(change=row(2, FAR)), "not a valid column"),
             ("a row of a sheet has 16,385 cells", read_xlsx, book(change=row(2, "<c/>" * 16_385)), "is too large"),
             ("a sheet nests its elements 1,000 deep", read_xlsx, book(change=row(2, "<c>" * 1000)), "is too large"),
             ("entities in a workbook expand to 10^9 letters", read_xlsx, book(change=laughs), "read as XLSX"),
             ("a MAT file lacks a variable", read_mos, mat(moss=[1.0]), "variable 'mos' cannot be read: KeyError"),
-            (
-                "the numbers in a MAT file are strings",
-                read_mos,
-                mat(mos=cells("a", "b")),
-                "must be a number, found 'a'",
-            ),
-            (
-                "a MAT file has a sparse matrix",
-                read_mos,
-                mat(mos=csc_array([[0.0, 1]])),
-                "variable 'mos' cannot be read",
-            ),
-            ("a name in a MAT file is a number", read_names, mat(names=cells("a", 2)), "must be text, found 2"),
-            ("a MAT file is empty", read_mos, b"", "variable 'mos' cannot be read"),
-            ("a MAT file is random bytes", read_mos, b"rubbish " * 100, "variable 'mos' cannot be read"),
             ("a MAT file is truncated", read_mos, HALF, "variable 'mos' cannot be read"),
         ),
         *rows(
@@ -172,13 +146,10 @@ HALF = mat(mos=np.arange(1000.0))[:500]
         *rows(
             OF_ROW,
             ("an unclosed quotation mark in a TSV file", read_tsv, 'index\n"1\n2\n', "row 3: not valid CSV"),
-            ("text follows a closing quotation mark in a TSV file", read_tsv, 'index\n"1"2\n', "row 2: not valid CSV"),
         ),
         *rows(
             TWICE,
             ("a key twice in a JSON object", read_json_object, '{"a": 1, "a": 3}', "the key 'a' appears twice"),
-            ("a key twice in a row of a JSON list", read_json_rows, '[{"a": 1}, {"b": 1, "b": 2}]', "the key 'b'"),
-            ("a key twice in a nested object", read_json_rows, '{"a": 1}{"o": [{"A": 1, "A": 2}]}', "the key 'A'"),
         ),
     ],
 )
@@ -196,11 +167,9 @@ def test_files_that_cannot_be_read(read, content, reason, tmp_path):
         *rows(
             "only this row is an error; --skip-bad leaves it out",
             ("a row of a CSV file has too few fields", read_csv, "image,mos\na,1\nb\n", "2 fields.* found 1"),
-            ("a row of a CSV file has too many fields", read_csv, "image,mos\na,1\nc,1,2\n", "2 fields.* found 3"),
             ("a row of a CSV file is not UTF-8", read_csv, b"image,mos\na,1\n\xff\xfe,1\n", "'image' is not UTF-8"),
             ("an item of a JSON list is a string", read_json_rows, '[{"a": 1}, "x"]', "object, found 'x'"),
             ("a line of JSON Lines is truncated", read_jsonl, '{"a": 1}\n{"a"', "at character 5"),
-            ("a line of JSON Lines is a list", read_jsonl, '{"a": 1}\n[]', r"object, found \[\]"),
             ("a line of JSON Lines nests 100,000 deep", read_jsonl, "{}\n" + "[" * 100_000, "recursion"),
         ),
         *rows(
@@ -231,12 +200,7 @@ def test_missing_files(tmp_path):
     rows(
         "it is refused before it is unpacked, or before it fills the memory",
         ("a workbook unpacks to more than 512 MiB", "MAX_BYTES", 10_000, r"unpacks to [\d,]+ bytes; at most 10,000"),
-        (
-            "a workbook has more than 5,000,000 XML elements",
-            "MAX_ELEMENTS",
-            40,
-            "too large; the limits are 40 XML elements",
-        ),
+        ("a workbook has more than 5,000,000 XML elements", "MAX_ELEMENTS", 40, "the limits are 40 XML elements"),
         ("a sheet has more than 50,000,000 cells, with empty ones", "MAX_CELLS", 3, "row 2: the sheet has more than 3"),
     ),
 )
@@ -281,9 +245,6 @@ def test_bad_numbers(values):
     rows(
         "the error names the row and the column",
         ("an opinion score in JSON Lines is true", {"quality": True}, "jsonl"),
-        ("an opinion score in JSON Lines is 1e999, which JSON reads as infinite", {"quality": math.inf}, "jsonl"),
-        ("the standard deviation of opinions is true", {"quality": 1, "quality_std": True}, "jsonl"),
-        ("a released score is NaN", {"quality": 1, "released_score": math.nan}, "jsonl"),
         ("a distortion level is 2**31, beyond its column", {"quality": 1, "distortion_level": 2**31}, "jsonl"),
         ("an opinion score in CSV is 1+2j", {"quality": "1+2j"}, "csv"),
         ("an opinion score in Parquet is NaN", {"quality": math.nan}, "parquet"),
@@ -302,13 +263,6 @@ def test_opinion_scores_of_own_data(columns, written, tmp_path):
         load_own(path, "quality")
 
 
-@fault("a numeric code in the annotations is too large, negative, a string, true or 1.0", OF_ROW)
-def test_bad_codes():
-    for value in (3, -1, "x", True, 1.0):
-        with pytest.raises(BadAnnotationError, match=r"row 1: .*0 = no, 1 = yes; found"):
-            code_field({"type": value}, "type", ["no", "yes"], path="a", number=1)
-
-
 @fault("an image in a TSV file is not valid base64", "the row has an image error; --skip-bad leaves it out")
 def test_what_is_not_base64_is_said_in_the_cell(tmp_path):
     path = tmp_path / "table.tsv"
@@ -320,24 +274,6 @@ def test_what_is_not_base64_is_said_in_the_cell(tmp_path):
             row["image"].load()
 
 
-@fault("a Parquet file of the user's own data has a duplicate column", "the error gives the reason")
-def test_a_column_twice_in_own_data(tmp_path):
-    path = tmp_path / "own.parquet"
-    table = pyarrow.Table.from_arrays([pyarrow.array(["Why?"]), pyarrow.array(["How?"])], names=["question"] * 2)
-    parquet.write_table(table, path)
-    with pytest.raises(BadAnnotationError, match=r"own\.parquet: cannot be read: ArrowInvalid: Multiple .*question"):
-        load_own(path, "multiple choice")
-
-
-@fault("a line of the user's own data has a duplicate key", "the run stops; the error names line and key")
-def test_a_key_twice_in_own_data(tmp_path):
-    path = tmp_path / "own.jsonl"
-    line = '{"images": [], "question": "?", "options": ["a", "b"], "answer": "A"}\n'
-    path.write_text(line + line.replace("}", ', "answer": "B"}'))
-    with pytest.raises(BadAnnotationError, match=r"own\.jsonl, row 2: .*the key 'answer' appears twice"):
-        load_own(path, "multiple choice")
-
-
 def named(folder, data_file):
     (folder / "README.md").write_text(f"---\nconfigs:\n- {{config_name: default, data_files: {data_file}}}\n---\n")
 
@@ -347,11 +283,6 @@ def named(folder, data_file):
     rows(
         "the error names the file, and nothing is read",
         ("the README of a dataset's folder names a data file above it", lambda f: named(f, "../secret.csv")),
-        ("the README of a dataset's folder names an absolute path", lambda f: named(f, f.parent / "secret.csv")),
-        (
-            "the README of a dataset's folder names a file:// address",
-            lambda f: named(f, f"file://{f.parent}/secret.csv"),
-        ),
         ("a data file of a dataset's folder is a link out of it", lambda f: (f / "a.csv").symlink_to("../secret.csv")),
     ),
 )
@@ -382,8 +313,6 @@ def flipped(path):
     rows(
         "the dataset is prepared again; rows and images are as before",
         ("files in the cache of prepared datasets are truncated", cut),
-        ("files in the cache of prepared datasets are empty", lambda path: path.write_bytes(b"")),
-        ("files in the cache of prepared datasets are all zeros", lambda path: path.write_bytes(bytes(999))),
         ("bits in the cache of prepared datasets are flipped", flipped),
         ("files in the cache of prepared datasets are missing", Path.unlink),
         ("files in the cache of prepared datasets are named pipes", lambda path: (path.unlink(), os.mkfifo(path))),

@@ -19,7 +19,7 @@ from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.serving import Server, _write_log
 from eyechart.evaluators.requests import store as responses
-from eyechart.evaluators.requests.errors import EndpointError, ModelError
+from eyechart.evaluators.requests.errors import ModelError
 from eyechart.evaluators.requests.secrets import redact
 from eyechart.evaluators.requests.types import Request
 from tests.evaluators.command_line import invoke
@@ -64,10 +64,7 @@ def spelled(value):
     return body(json.dumps(value).replace(KEY, KEY.replace("s", "\\u0073", 1)))
 
 
-@fault(
-    "a server writes the API key into its replies, its reasoning and its name",
-    "no file of the run, no stored answer and no terminal output contains it",
-)
+@fault("a server writes the API key into its replies, its reasoning and its name", "no file and no output contains it")
 def test_a_key_in_replies_is_written_nowhere(script, http, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     message = {"content": f"B. {KEY}", "reasoning_content": f"It is {KEY}."}
@@ -88,15 +85,6 @@ def test_a_judges_key_in_replies_is_written_nowhere(script, judge, store, monkey
     assert KEY.encode() not in b"".join(file.read_bytes() for file in store.path.parent.iterdir())
 
 
-@fault("an error shows the start of a response, which ends inside the API key", "no part of the key is shown")
-def test_a_key_that_is_cut_off(script, ask, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    script.say(Response("x" * 70 + KEY, 200))
-    with pytest.raises(EndpointError) as caught:
-        raise ask()[0].error
-    assert "x[secret" in str(caught.value) and KEY[:6] not in str(caught.value)
-
-
 def written(folder, done):
     """All that a run wrote, stored and printed."""
     files = [*(folder / "out").rglob("*"), *responses.default_path().parent.glob("responses*")]
@@ -112,7 +100,6 @@ SPELLINGS = (ODD, json.dumps(ODD)[1:-1], quote(ODD, safe=""))
     rows(
         "the server gets the variable; no file of the run, no stored answer and no output contains its value",
         ("a server that the run starts prints the API key, and answers with it", "OPENAI_API_KEY"),
-        ("a server that the run starts prints the key that it requires, and answers with it", "VLLM_API_KEY"),
         ("a server that the run starts prints the Hub's token, and answers with it", "HF_TOKEN"),
         ("a server that the run starts prints another secret, and answers with it", "their_db_Password"),
     ),
@@ -145,22 +132,14 @@ def test_a_secret_that_a_started_server_repeats(name, tmp_path, monkeypatch):
             (f"`--serve` contains a secret as {spelling}", command.replace("SECRET", KEY))
             for spelling, command in {
                 "`--api-key`": "vllm --api-key SECRET",
-                "`--api_key`": "vllm --dtype half --api_key SECRET",
                 "`--api-ke`, which argparse completes": "vllm --api-ke SECRET",
                 "`--hf_token=`": "vllm --hf_token=SECRET",
-                "`--ssl-keyfile-password`": "sglang --ssl-keyfile-password SECRET",
-                "`--ssl-keyfile-pass`": "vllm --ssl-keyfile-pass=SECRET",
-                "`-hft`": "llama.cpp -hft SECRET",
                 "an option with quotes within": "vllm --api''-\"key\" 'SECRET x'",
-                "a quoted option, repeated": "vllm '--api-key=SECRET' '--api-key=SECRET'",
                 "an option that is not split into words": "vllm --api-key 'SECRET",
                 "a field of JSON": 'vllm --kv-transfer-config \'{"auth_token": "SECRET"}\'',
                 "a dotted option": "vllm --kv-transfer-config.api_key SECRET",
                 "a variable": "env HF_TOKEN=SECRET vllm serve {model} --port {port}",
                 "an option in a command for a shell": "sh -c 'vllm serve {model} --port {port} --api-key SECRET'",
-                "`--passphrase`": "vllm --passphrase SECRET",
-                "`--basic-auth`": "vllm --basic-auth me:SECRET",
-                "`--api-key-value`": "vllm --api-key-value SECRET",
                 "a header": "vllm --header 'X-Auth: SECRET'",
                 "a value of the Hub": "vllm --any hf_abcdefgh",
                 "a password in a URL": "vllm --otlp-traces-endpoint https://me:SECRET@host/x",
@@ -178,16 +157,8 @@ def test_a_secret_among_the_options_of_a_server(options, tmp_path):
     "options",
     rows(
         "it is allowed",
-        (
-            "an option of `--serve` ends in `tokens`",
-            "vllm --max-num-batched-tokens 8192 --x-tokens",
-        ),
         ("an option of `--serve` names a file of keys", "vllm --ssl-keyfile key.pem --api-key-file keys"),
-        ("an option of `--serve` has a single K", "llama.cpp --cache-type-k q8_0 --keep 3 -hf org/model"),
-        ("a value of `--serve` ends in token", "vllm --served-model-name my-token --tokenizer x"),
-        ("`--serve` sets the token of images", 'vllm --hf-overrides \'{"image_token": "<image>"}\''),
         ("`--serve` sets tokens that are no secrets", "vllm --pad-token 0 --stop-token=</s> --x '{\"eos_token\": 3}'"),
-        ("`--serve` sets metadata of a tokenizer", "llama.cpp --override-kv tokenizer.ggml.add_bos_token=bool:false"),
     ),
 )
 def test_options_of_a_server_that_are_no_secrets(options, tmp_path):
@@ -210,9 +181,7 @@ VALUES = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), mi
 )
 
 
-@fault(
-    "any secret, also as in JSON or a URL, at any place where a server's output is split", "the log has no part of it"
-)
+@fault("any secret, also as in JSON or a URL, at any place where a server's output is split", "it is not in the log")
 @given(VALUES, st.sampled_from([str, lambda value: json.dumps(value)[1:-1], partial(quote, safe="")]), st.data())
 def test_a_log_never_contains_a_secret(value, spell, data):
     with pytest.MonkeyPatch.context() as patch:
@@ -235,13 +204,7 @@ def test_secrets_are_found_in_linear_time(monkeypatch):
     rows(
         "it is hidden",
         ("a password has six letters", "DB_PASSWORD", "blurry"),
-        ("a key has twelve digits", "API_KEY", "123456789012"),
-        ("a key has twelve large and small letters", "API_KEY", "aBcDeFgHiJkL"),
-        (
-            "a token contains a character beyond the BMP, which a server's log has as JSON",
-            "A_TOKEN",
-            "\U0001f600-123456",
-        ),
+        ("a token contains an emoji, which a server's log has as JSON", "A_TOKEN", "\U0001f600-123456"),
     ),
 )
 def test_short_secrets(name, value, monkeypatch):
@@ -264,86 +227,33 @@ def test_ordinary_words_are_no_secrets(value):
         assert redact(text) == text
 
 
-@fault("a reply has an address, and an @ two lines below it", "the reply is not changed")
-def test_line_ends_are_not_parts_of_addresses(script, ask):
-    text = "See https://example.com\n\nB\n\n@user"
-    script.say({"choices": [{"message": {"content": text}}]})
-    assert ask()[0].text == text
-
-
-@fault("a secret is also the name of a field of a server's answers", "the reply is read")
-def test_names_of_fields_are_not_changed(script, ask, monkeypatch):
-    monkeypatch.setenv("SOME_PASSWORD", "choices")
-    script.say({"choices": [{"message": {"content": "Two choices."}}]})
-    assert ask()[0].text == "Two [secret]."
-
-
-@fault("the key is a common word for a server without keys, and a reply contains the word", "the reply is not changed")
-def test_placeholders_are_no_keys(script, ask, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "ollama")
-    script.say({"choices": [{"message": {"content": "An ollama."}}]})
-    assert ask()[0].text == "An ollama."
-
-
-@pytest.mark.parametrize(
-    "url",
-    rows(
-        REFUSED,
-        ("an address contains a password", "http://me:passw0rd@host/v1"),
-        ("an invalid URL contains a password", "http://[me:passw0rd@"),
-        ("an address contains a key in its query", "https://host/v1?key=passw0rd"),
-    ),
-)
-def test_an_address_with_a_password_is_refused_and_not_shown(url):
-    with pytest.raises(UsageError, match="without user name, password and query") as caught:
-        ChatClient("m", EndpointOptions(base_url=url))
-    assert "passw0rd" not in str(caught.value)
-
-
 SERVER = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1")
-
-
-@pytest.mark.parametrize(
-    "option", rows(REFUSED, *((f"`{name}` contains a secret", name) for name in ("--model", "--name")))
-)
-def test_a_secret_in_a_name(option, tmp_path, monkeypatch):
-    monkeypatch.setenv("SOME_KEY", KEY)
-    options = [*SERVER, option, f"my {KEY}"]
-    done = invoke("run", "q_bench/perception", "--mini", *options, "--out", tmp_path / "out", code=2)
-    assert KEY not in done.output and not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
     "options",
     rows(
         REFUSED,
+        ("an address contains a password", ("--model", "m", "--base-url", f"http://me:{KEY}@host")),
+        ("an address contains a key in its query", ("--model", "m", "--base-url", f"https://host/?key={KEY}")),
         (
             "a judge's address contains a password",
-            ["--judge", "j", "--judge-arg", f"base_url=https://me:{KEY}@host/v1"],
+            ("--judge", "j", "--judge-arg", f"base_url=https://me:{KEY}@host/v1"),
         ),
-        ("a judge's address contains a password, without a judge", ["--judge-arg", f"base_url=https://me:{KEY}@host"]),
-        (
-            "a field of extra_body is a key",
-            ["--model", "m", "--model-arg", f'extra_body={{"api_key": "{KEY}"}}', *SERVER],
-        ),
-        ("an address contains a user's token", ["--model", "m", "--base-url", f"https://{KEY}@host/v1"]),
-        ("an option for numbers contains an address with a password", ["--model-arg", f"timeout=https://a:{KEY}@host"]),
+        ("an option for numbers contains an address with a password", ("--model-arg", f"timeout=https://a:{KEY}@host")),
+        ("`--model` contains a secret", (*SERVER, "--model", f"my {KEY}")),
+        ("`--name` contains a secret", (*SERVER, "--name", f"my {KEY}")),
     ),
 )
-def test_a_password_in_an_option_is_not_shown(options, tmp_path):
+def test_a_secret_in_an_option_is_not_shown(options, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOME_KEY", KEY)
     done = invoke("run", "q_bench/perception", "--mini", *options, "--out", tmp_path / "out", code=2)
     assert KEY not in done.output and not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    "key",
-    rows(
-        REFUSED,
-        ("a key contains characters that HTTP headers cannot contain", "schl\u00fcssel-geheim"),
-        ("a key contains a line break", "two\nlines"),
-    ),
-)
-def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(key, monkeypatch):
+@fault("a key contains characters that HTTP headers cannot contain", REFUSED)
+def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(monkeypatch):
+    key = "schl\u00fcssel-geheim"
     monkeypatch.setenv("OPENAI_API_KEY", key)
     with pytest.raises(UsageError, match="OPENAI_API_KEY") as caught:
         ChatClient("m", EndpointOptions())

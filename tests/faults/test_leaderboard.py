@@ -3,7 +3,6 @@
 import datetime
 import json
 import os
-import subprocess
 from random import Random
 
 import numpy as np
@@ -117,64 +116,33 @@ def sparse(name, size):
         REJECTED,
         ("results with another schema version", file('{"schema": 2, "tasks": []}'), "its schema is 2"),
         ("truncated results", file('{"schema": 1'), "cannot be read as results"),
-        ("results that are not text", file("\x00\xff"), "cannot be read as results"),
         ("results with 100,000 nested lists", file("[" * 100_000), "cannot be read as results"),
         ("a result without fields", file('{"schema": 1, "environment": {}, "tasks": [{}]}'), "field required"),
-        ("results without a task", file(json.dumps(results_file([]))), "no finished task in it"),
-        ("an unknown task with a name of 10,000 characters", file(task(task="x" * 10_000)), "no board for the task"),
-        ("a dataset without a board for its task", file(task(dataset="spaq")), "no board for the task"),
         ("NaN as the headline score", file(task().replace("0.4,", "NaN,")), "the ranking score, is missing"),
         ("1e999 as the headline score", file(task().replace("0.4,", "1e999,")), "the number 1e999 is too large"),
         ("a negative accuracy", file(task().replace("0.4,", "-0.5,")), "expected a number from 0 to 1"),
-        ("a lone surrogate in a name", file(task(model="a\ud800")), "cannot be read as results"),
         ("a run with a date in year 1, east of Greenwich", started("0001-01-01T00:00:00+14:00"), "expected a time"),
-        ("a run without a start time", started(None), "is None; expected a time with time zone"),
         ("a run with an invalid start time", started("yesterday"), "environment.started is 'yesterday'"),
-        ("a run whose start time has no time zone", started("2026-05-01T12:00:00"), "expected a time with time zone"),
         ("a run with a date in the next year", started("2027-01-01T00:00:00+00:00"), "which is in the future"),
         ("a mean of shares that is outside their range", scored("yes_no.mean", 1.5), "expected a number from 0 to 1"),
-        (
-            "a mean that differs from the mean of its parts",
-            scored("yes_no.mean", 0.9),
-            "mean of yes_no.yes and yes_no.no, 0.5",
-        ),
         ("shares that add up to less than 1", scored("extraction.exact", 0.5), "add up to 0.5; expected 1"),
-        (
-            "shares of a subset that add up to more than 1",
-            scored("by_question_type.how.extraction", extraction_shares(["exact"]) | {"declared": 0.5}),
-            "scores.by_question_type.how.extraction.exact",
-        ),
         ("more items than the split has", scored("n", 10**6), "this board requires all 1,495 items"),
         ("a name that reverses the text direction", named("a\u202eledom"), "contains U+202E"),
         ("a name with zero-width spaces", named("zero\u200bwidth"), "contains U+200B"),
-        ("a name on two lines", named("two\nlines"), "contains U+000A"),
-        ("a name with a line separator", named("line\u2028s"), "contains U+2028"),
         ("a name that is an invisible Hangul filler", named("\u3164"), "contains U+1160"),
-        ("a name with a blank braille sign", named("a\u2800"), "contains U+2800"),
-        ("a letter with 100 combining marks", named("a" + "\u0301" * 100), "contains U+0301"),
         ("a name of 10,000 characters", named("x" * 10_000), "a name of 10,000 characters; at most 160"),
-        ("a missing name", named(""), "expected a name"),
         ("a name with leading and trailing spaces", named(" padded "), "expected a name without leading"),
-        ("a character that is not in Unicode", named("a\U000e0080"), "contains U+E0080"),
         ("a judge's name is invisible", judged("\u3164"), "judge contains U+1160"),
         ("a javascript: link", about({"model_url": "javascript:alert(1)"}), "URL scheme should be 'https'"),
         ("a data: link that contains a page", about({"run_url": "data:text/html,<script>"}), "URL scheme should be"),
-        ("an http: link", about({"run_url": "http://example.org"}), "URL scheme should be"),
-        ("a link of an unknown kind", about({"name": "x"}), "name: Extra inputs"),
         ("an entry file that is not an object", about([]), "the file: Input should be an object"),
         ("an entry file of 10 MB", about({"run_url": "x" * 10_000_000}), "bytes; at most 5,000 are allowed"),
         ("predictions link to /dev/zero", predictions(lambda path: path.symlink_to("/dev/zero")), "regular"),
-        ("predictions are a named pipe", predictions(os.mkfifo), "not a regular file; symbolic links"),
-        ("predictions of 256 MB and more", sparse("predictions.parquet", 256_000_001), "256,000,001 bytes; at most"),
         ("results of 16 MB and more", sparse("results.json", 16_000_001), "at most 16,000,000 are allowed"),
         ("20,000 tiny results", file(many(20_000)), "20,000 results; an entry has at most 500"),
         ("an owner with markup", about({"owner": "<b>"}), "owner: String should match"),
         ("a Cyrillic letter in a Latin name", named("q\u0430"), "contains U+0430, cyrillic small letter a"),
-        ("a long dash in a name", named("gpt\u20134"), "contains U+2013, en dash"),
-        ("a Latin letter that looks like another one", named("\u0261pt"), "contains U+0261"),
         ("a Hebrew letter beside a digit", named("\u05e11"), "contains U+05E1"),
-        ("a Hebrew letter as a word", named("vision-\u05df"), "contains U+05DF"),
-        ("a Chinese character in a Latin word", named("V\u4e5a"), "contains U+4E5A"),
         ("a name of 160 ligatures, each of 18 letters", named("\ufdfa" * 160), "2,880 characters"),
         ("predictions are not Parquet", predictions(lambda path: path.write_text("{}")), "read as predictions"),
     ),
@@ -208,20 +176,12 @@ def test_names_as_text(folder, models, tmp_path):
     rows(
         "it is refused",
         ("an address with a user name", "https://huggingface.co@evil.example/"),
-        ("an address without a host", "https://"),
-        ("an address with a truncated host", "https://["),
         ("an address of more than 500 characters", "https://example.org/" + "x" * 500),
     ),
 )
 def test_addresses(url):
     with pytest.raises(ValidationError):
         About(model_url=url)
-
-
-@fault("an address with a line break, upper case, or a mark that reverses the text", "its plain form is published")
-def test_addresses_in_plain_form():
-    for url, shown in (("\u202e", "%E2%80%AE"), ("\n", ""), ("A", "A")):
-        assert str(About(model_url=f"HTTPS://A.ORG/{url}").model_url) == f"https://a.org/{shown}"
 
 
 @fault("a name in another normal form, case or spacing", "it is the same model, which only its owner updates")
@@ -233,37 +193,6 @@ def test_normal_forms(folder, models):
     accepted, rejected = models()
     assert accepted == {"org/good"} and all("belongs to the owner someone" in reason for reason in rejected.values())
     assert list(rejected) == [*"0123"]
-
-
-@fault("a folder that cannot be read", REJECTED)
-def test_unreadable_folder(folder, models, monkeypatch):
-    (folder / "bad").mkdir()
-    scan = os.scandir
-
-    def refused(path):
-        if str(path).endswith("bad"):
-            raise PermissionError(13, "Permission denied", str(path))
-        return scan(path)
-
-    monkeypatch.setattr(os, "scandir", refused)
-    accepted, rejected = models()
-    assert accepted == {"org/good"} and list(rejected) == ["bad"]
-
-
-@fault("an entry is 1,500 nested folders", "it is skipped; other entries are kept")
-def test_deep_folders(folder, models, monkeypatch):
-    hand_in(folder, "/".join("abcdefghi"), [result_on(PERCEPTION, "org/nine")])
-    (folder / "deep").mkdir()
-    monkeypatch.chdir(folder / "deep")
-    # As a whole, the path is longer than the system takes.
-    for _ in range(1500):
-        os.mkdir("d")
-        os.chdir("d")
-    try:
-        assert models() == ({"org/good", "org/nine"}, {})
-    finally:
-        # Python cannot remove them, and pytest's next run would try to.
-        subprocess.run(["rm", "-r", folder / "deep"], cwd=folder, check=True)
 
 
 @fault("symbolic links, hidden folders, other files and named pipes among the entries", "none is opened or followed")
@@ -342,11 +271,6 @@ def distinct(path):
             writer.write_table(table)
 
 
-def repeated(path):
-    """A text that the file stores once."""
-    parquet.write_table(columns(10**6, text=LONG), path, compression="zstd", store_schema=False)
-
-
 def numbers(n):
     """Ten million numbers that the file stores once, n times."""
 
@@ -381,23 +305,14 @@ def lying(path):
     assert parquet.read_metadata(path).row_group(0).column(0).total_uncompressed_size == 1
 
 
-def fixed(path):
-    """Binary values of one length, whose size the footer does not declare."""
-    texts = pyarrow.array([LONG.encode()], pyarrow.binary(len(LONG)))
-    values = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 1000, pyarrow.int32()), texts)
-    parquet.write_table(columns(1000).append_column("text", values), path, store_schema=False)
-
-
 @pytest.mark.parametrize(
     "write",
     rows(
         "the entry is rejected within a bound on memory; other entries are kept",
         ("60,000 texts of 50 kB", distinct),
         ("the footer of predictions declares a size of one byte", lying),
-        ("a million predictions share a text that is stored once", repeated),
         ("150 million numbers in a file of 30 kB", numbers(15)),
         ("ten million logits of one prediction", numbers(1)),
-        ("the texts of predictions are fixed-length binary values", fixed),
     ),
 )
 def test_predictions_that_unpack_to_more(folder, models, write):

@@ -24,7 +24,7 @@ from eyechart.evaluators.results.results_file import LeftOut, collect
 from eyechart.evaluators.runs.run import write_run
 from eyechart.metrics.scoring.statistics.intervals import wilson_interval
 from tests.evaluators.command_line import invoke
-from tests.evaluators.finished_runs import answer, dimension, evaluated, seal, unsealed
+from tests.evaluators.finished_runs import answer, evaluated, unsealed
 from tests.evaluators.finished_runs import write as write_results
 from tests.evaluators.report.conftest import PERCEPTION, Page, choice, replaced
 from tests.faults.fault import fault, rows
@@ -33,7 +33,6 @@ from tests.hub_cards.test_recomputing import WHOLE, changed, of_average
 from tests.hub_cards.test_recomputing import evaluated as genuine
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"' & {{ 7*7 }} \u2028"
-REFUSED = "the report is refused; the error names the file"
 
 
 def write(folder, evaluation=PERCEPTION):
@@ -71,8 +70,7 @@ def test_markup(tmp_path):
 
 @pytest.mark.usefixtures("any_scores")
 @fault(
-    "results were edited so that the names of the task and dataset lead out of the folder",
-    "no file outside the run's folder is written",
+    "results were edited so that the names of the task and dataset lead out of the folder", "no file is written there"
 )
 def test_names_that_lead_up(tmp_path):
     file = write(tmp_path / "run") / "results.json"
@@ -82,24 +80,6 @@ def test_names_that_lead_up(tmp_path):
     write_report([tmp_path / "run"])
     assert {path.relative_to(tmp_path).parts[0] for path in tmp_path.rglob("*")} == {"run"}
     assert all(re.fullmatch(r"[\w.]+", path.name) for path in (tmp_path / "run" / "report_files").iterdir())
-
-
-@fault(
-    "neither predictions nor their checksum are there", "the report shows the scores and says that there are no samples"
-)
-def test_missing_predictions(tmp_path):
-    (write(tmp_path, replaced(PERCEPTION, scores={"accuracy": 0.75, "n": 4})) / "predictions.parquet").unlink()
-    unnamed(tmp_path)
-    page = page_of(tmp_path)
-    assert page.holds("75.00 %") and page.holds("has no predictions")
-
-
-@fault("a run's predictions are damaged", REFUSED)
-def test_damaged_predictions(tmp_path):
-    (write(tmp_path) / "predictions.parquet").write_bytes(b"PAR1 and nothing more")
-    seal(tmp_path)
-    with pytest.raises(BadResultsError, match=r"predictions\.parquet: cannot be read as predictions"):
-        write_report([tmp_path])
 
 
 N = 24
@@ -165,10 +145,7 @@ def unnamed(folder):
         ("predictions of another run, as after a kill between the two files", of_another_run),
         ("results that do not name the checksum of their predictions", unnamed),
         ("correct answers are marked by hand", marked([True] * N)),
-        ("half of the marks are null", marked([True, None] * (N // 2))),
         ("all marks are null", marked(pyarrow.nulls(N, pyarrow.bool_()))),
-        ("marks are numbers", marked([1.0] * N)),
-        ("marks are NaN", marked([float("nan")] * N)),
         ("the marks are missing", edited(lambda table: table.drop_columns("correct"))),
         ("all rows of predictions are doubled", edited(lambda table: pyarrow.concat_tables([table, table]))),
         ("20 bytes of the predictions are changed", with_other_bytes),
@@ -211,18 +188,11 @@ for _ in range(100):
     rows(
         "compare, plan and report refuse it and name the key; exit code 1",
         ("the settings of a model are text", ("settings", "model"), "vlm"),
-        ("the settings of a model are a list", ("settings", "model"), ["vlm"]),
-        ("the settings of a model are null", ("settings", "model"), None),
-        ("the settings of the data are a list", ("settings", "data"), []),
-        ("the settings of a judge are text", ("settings", "judge"), "gpt"),
         ("the number of rows is text", ("settings", "data", "rows"), "1495"),
-        ("--limit is an object", ("settings", "limit"), {}),
         ("a score is text", ("scores", "accuracy"), "0.9"),
         ("a score is an integer of 400 digits", ("scores", "accuracy"), 10**400),
         ("a score is 100 objects in each other", ("scores", "accuracy"), DEEP),
         ("scores are a list", ("scores",), [0.9]),
-        ("a count is text", ("scores", "n"), "24"),
-        ("a time is text", ("timings", "model_seconds"), "1"),
         ("whether a result is complete is a number", ("complete",), 1),
     ),
 )
@@ -313,10 +283,7 @@ def test_any_edit_of_results(tmp_path):
         ("an accuracy that no number of right answers gives", {"accuracy": 0.51}),
         ("an interval that does not contain its score", {"accuracy_ci95": [0.1, 0.2]}),
         ("an interval that is narrower than the number of items allows", {"accuracy_ci95": [0.49, 0.51]}),
-        ("a group with more right answers than there are", {"by_concern": {"x": {"accuracy": 1.0, "n": 13}}}),
-        ("groups with more items than there are", {"by_concern": {name: {"accuracy": 0.5, "n": 24} for name in "xy"}}),
         ("parts that do not add up", {"score_sa": 50.0, "score_cc": 25.0, "score_rc": 0.0}),
-        ("some dimensions of a description that do not add up", {"sum": 6.0, "relevance": dimension(1.0)}),
     ),
 )
 def test_stated_scores_that_contradict_each_other(tmp_path, scores):
@@ -348,24 +315,6 @@ def named(**names):
     return lambda task: task.update(names)
 
 
-def renamed_group(task):
-    parts = task["scores"]["by_question_type"]
-    parts["whatever"] = parts.pop("what")
-
-
-def with_variant(task):
-    task["variants"] = {"better": {"accuracy": 0.5, "accuracy_ci95": [0.9, 1.0], "n": 180}}
-
-
-def vote(rows):
-    """A judge's vote in a run without one."""
-    next(row for row in rows if row["correct"] is False).update(choice=None, step="judge", correct=True)
-
-
-def mark(rows):
-    next(row for row in rows if row["correct"] is False)["correct"] = True
-
-
 def plain(**scores):
     """Scores of the whole alone, which those of parts cannot contradict."""
 
@@ -376,7 +325,6 @@ def plain(**scores):
 
 
 RAISED = plain(accuracy=0.9, accuracy_ci95=list(wilson_interval(162, 180)))
-FEWER = plain(accuracy=0.3, accuracy_ci95=[0.0, 1.0], n=90)
 
 
 @pytest.mark.parametrize(
@@ -384,34 +332,16 @@ FEWER = plain(accuracy=0.3, accuracy_ci95=[0.0, 1.0], n=90)
     rows(
         "every command that reads the run refuses it, names both values and says how to go on",
         ("a score and its interval are raised", RAISED, None, 0, "scores.accuracy is 0.9; its predictions give 0."),
-        ("a score is undefined, but not its interval", scored(accuracy=None), None, 0, "accuracy is undefined, but"),
-        ("the number of items is another", FEWER, None, 0, "items of accuracy is 90; its predictions give 180"),
-        ("a group has another name", renamed_group, None, 0, "by_question_type has 'whatever'; its predictions have"),
-        ("the task has another name", named(task="a/b"), None, 0, "of which there are predictions"),
-        ("the split has another name", named(split="test"), None, 0, "of which there are predictions"),
         ("the model has another name", named(model="org/best"), None, 0, "no result is of q_bench/perception, llvis"),
         ("an average is raised", scored(srcc=0.99, srcc_ci95=None), None, -1, "scores.srcc is 0.99; its predictions"),
-        ("a correlation is raised", scored(srcc=0.99, srcc_ci95=None), None, 1, "scores.srcc is 0.99; its predictions"),
         ("a prediction is removed", None, lambda rows: rows.pop(0), 0, "items of accuracy is 180; its predictions"),
         ("predictions stand twice", None, lambda rows: rows.extend(rows), 0, "of 180 requests there are 360"),
-        ("a variant contradicts itself", with_variant, None, 0, "scores ('better').accuracy_ci95 is [0.9, 1.0]; expec"),
-        ("a judge's vote in a run without a judge", None, vote, 0, "has correct=True, which contradicts its choice=No"),
-        ("a wrong choice is marked as right, in both files", None, mark, 0, "has correct=True, which contradicts its"),
     ),
 )
 @pytest.mark.filterwarnings("ignore")
 def test_scores_that_are_not_those_of_the_predictions(run, tmp_path, results, predictions, number, reason):
     done = invoke("report", changed(run, tmp_path / "run", results, predictions, number), code=1)
     assert reason in done.stderr and "repeat the run" in done.stderr and done.stdout == ""
-
-
-@pytest.mark.filterwarnings("ignore")
-@fault("predictions without the groups of their items", "the run is refused; the error names the group")
-def test_predictions_without_groups(run, tmp_path):
-    folder = shutil.copytree(run, tmp_path / "run")
-    edited(lambda table: table.drop_columns("groups"))(folder)
-    with pytest.raises(BadResultsError, match=r"by_question_type has '.+'; its predictions have \[\]"):
-        read_runs([seal(folder)])
 
 
 @pytest.mark.parametrize(
@@ -427,58 +357,6 @@ def test_named_predictions(two_runs, change):
     change(two_runs[0] / "predictions.parquet")
     shown = invoke("compare", *two_runs, code=1).stderr
     assert "predictions.parquet: is missing, but results.json names it" in shown and shown.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    rows(
-        "the run is refused; the error names the value",
-        ("a key of results stands twice", '"n": 1, "n"', "the key 'n' appears twice"),
-        ("a number in results is larger than any float", '"x": 1e400, "n"', "the number 1e400 is too large"),
-    ),
-)
-def test_values_that_json_allows(two_runs, text, reason):
-    file = two_runs[0] / "results.json"
-    file.write_text(file.read_text().replace('"n"', text))
-    with pytest.raises(BadResultsError, match=reason):
-        read_runs(two_runs)
-
-
-@fault("--limit is removed from the results of a limited run", "the comparison says that it is on a part of the data")
-def test_removed_limit(two_runs):
-    write_results(two_runs[1], [perception(10, "b", data={"rows": 100, "source": "given"})])
-    assert "b is on a part of the data: " in invoke("compare", *two_runs, code=0).stdout
-
-
-@fault("two runs have a part of the data, one with --limit", "the comparison says so for each run")
-def test_limited_runs(two_runs):
-    write_results(two_runs[1], [perception(10, "b", settings={"limit": N}, data={"rows": 100, "source": "given"})])
-    shown = invoke("compare", *two_runs, code=0).stdout
-    first, second = [line for line in shown.splitlines() if "part of the data" in line]
-    assert first.startswith("a is on a part") and "24 of 1,495 official items" in first
-    assert second.startswith("b is on a part") and second.endswith("24 of 100 items.")
-
-
-@pytest.mark.usefixtures("any_scores")
-@pytest.mark.parametrize(
-    ("column", "values", "reason"),
-    rows(
-        REFUSED,
-        ("scores of items are strings", "own_score", ["high", "low"], "its column own_score has type string; expected"),
-        ("options are numbers", "options", [1, 2], "its column options has type int64; expected list<"),
-        ("replies are lists", "text", [["A"], ["B"]], "its column text has type list<.*>; expected string"),
-        ("the ids are missing", "id", None, "some or all rows have no id"),
-    ),
-)
-def test_other_types(tmp_path, column, values, reason):
-    file = write(tmp_path) / "predictions.parquet"
-    table = pyarrow.parquet.read_table(file).slice(0, 2).drop_columns(column)
-    if values is not None:
-        table = table.append_column(column, pyarrow.array(values))
-    pyarrow.parquet.write_table(table, file)
-    seal(tmp_path)
-    with pytest.raises(BadResultsError, match=rf"predictions\.parquet: {reason}"):
-        write_report([tmp_path])
 
 
 @pytest.mark.parametrize(
@@ -498,19 +376,8 @@ def test_results_that_never_end(tmp_path, make):
     assert "it is a folder, a pipe or a device; expected a regular file" in done.output
 
 
-@fault("results written by a later version of eyechart", "one line names the version that can read them; exit code 1")
-def test_later_version(tmp_path):
-    file = write(tmp_path) / "results.json"
-    file.write_text(file.read_text().replace('"schema": 1', '"schema": 2'))
-    done = invoke("report", str(tmp_path))
-    assert done.exit_code == 1
-    assert "its schema is 2" in done.output and "Traceback" not in done.output
-
-
 @pytest.mark.usefixtures("any_scores")
-@fault(
-    "the list of a report's files was edited to name other files", "the next report removes its own files and no others"
-)
+@fault("the list of a report's files was edited to name other files", "the next report removes only its own files")
 def test_edited_list(tmp_path):
     files = write(tmp_path) / "report_files"
     write_report([tmp_path])

@@ -1,25 +1,28 @@
-"""Servers: permanent faults stop the run with one message and no further requests."""
+"""Servers: permanent faults stop the run, and servers that a run starts end with it."""
 
 import contextlib
 import gzip
 import itertools
 import json
+import os
+import signal
+import subprocess
+import sys
 import time
 
+import psutil
 import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.backends.endpoint import serving
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.serving import Server
 from eyechart.evaluators.requests.errors import EndpointError, ModelError, QuotaError
 from eyechart.evaluators.requests.types import IMAGE, Request
 from tests.evaluators.command_line import invoke
-from tests.evaluators.providers import NO_TEMPERATURE
-from tests.evaluators.scripted_server import json_response, refusal
+from tests.evaluators.scripted_server import refusal
 from tests.faults.fault import fault, rows
 from tests.faults.helpers import GOOD, hostile, scored
 
@@ -30,19 +33,13 @@ NO_IMAGES = "image input is not supported - hint: if this is unexpected, you may
 VLLM_LOGPROBS = (
     "Requested sample logprobs of 200, which is greater than max allowed: 20 (parameter=logprobs, value=200)"
 )
-OPENAI_LOGPROBS = "Invalid 'top_logprobs': integer above maximum value. Expected a value <= 20, but got 200 instead."
 VLLM_CONTEXT = (
     "This model's maximum context length is 512 tokens. However, your prompt contains at least 600 input tokens, which "
     "exceeds this limit even without any output tokens. Please reduce the length of the input prompt. "
     "(parameter=input_tokens, value=600)"
 )
-LLAMA_CPP_CONTEXT = "request (613 tokens) exceeds the available context size (512 tokens), try increasing it"
 OPENAI_LENGTH = (
     "max_tokens is too large: 9000. This model supports at most 4096 completion tokens, whereas you provided 9000."
-)
-VLLM_LENGTH = (
-    "max_tokens=600 cannot be greater than max_model_len=512. Please request fewer output tokens. "
-    "(parameter=max_tokens, value=600)"
 )
 # https://github.com/spiceai/spiceai/issues/7126
 OPENAI_REASONING = (
@@ -57,11 +54,9 @@ VLLM_IMAGES = "At most 1 image(s) may be provided in one prompt."
     rows(
         STOPS,
         ("a server refuses the key (401)", refusal(401, "no such"), ModelError, "cannot be used: .* 401: no such"),
-        ("a server requires a key and none is set", refusal(401), ModelError, "variable OPENAI_API_KEY"),
         ("a server does not know the model (404)", refusal(404, "no such"), ModelError, "used: .* 404: no such"),
         ("a server accepts no images", refusal(500, NO_IMAGES), ModelError, r"Start llama\.cpp.*--mmproj"),
         ("more log-probabilities than vLLM allows", refusal(400, VLLM_LOGPROBS), ModelError, "smaller --model-arg top"),
-        ("more log-probabilities than OpenAI allows", refusal(400, OPENAI_LOGPROBS), ModelError, "--model-arg top_log"),
         ("an error repeats a known word a million times", refusal(400, "logprobs " * 10**6), ModelError, "logprobs"),
         ("the account's credit runs out (402)", refusal(402), QuotaError, "used: .* answered 402: some reason"),
         ("the quota runs out (429)", refusal(429, code=NO_QUOTA), QuotaError, "used: .* 429: some"),
@@ -78,24 +73,12 @@ def test_a_permanent_fault_stops_the_run(script, backend, make_picture, answer, 
     assert len(script.bodies) <= 2 and set(script.attempts) == {"0"}
 
 
-@fault("a provider refuses a parameter in every form", "the run stops at once and gives the provider's reason")
-def test_a_parameter_in_every_form(script, backend):
-    script.say(json_response(NO_TEMPERATURE.error, 400))
-    with pytest.raises(ModelError, match=r"cannot be used: .*'temperature' is not supported with this model"):
-        list(backend(concurrency=1).answer([Request("x", ("Every form?",), ())]))
-    # Threads of the tests above may still ask.
-    asked = [body for body in script.bodies if "Every form?" in str(body)]
-    assert ["temperature" in body for body in asked] == [True, False]
-
-
 @pytest.mark.parametrize(
     ("message", "remedy"),
     rows(
         FIVE,
         ("prompts are longer than vLLM's context", VLLM_CONTEXT, r"smaller --max-new-tokens.*vLLM: --max-model-len"),
-        ("prompts are longer than llama.cpp's context", LLAMA_CPP_CONTEXT, r"llama\.cpp: --ctx-size"),
         ("replies may be longer than OpenAI's model allows", OPENAI_LENGTH, "Set a smaller --max-new-tokens"),
-        ("replies may be longer than vLLM's context", VLLM_LENGTH, r"smaller --max-new-tokens.*--max-model-len"),
         ("replies are too short for the reasoning of OpenAI's model", OPENAI_REASONING, "a larger --max-new-tokens"),
         ("prompts have more images than vLLM accepts", VLLM_IMAGES, "a larger --limit-mm-per-prompt"),
         ("all requests fail for an unknown reason", "an error of another kind, 12", "first 5 requests all failed"),
@@ -129,19 +112,12 @@ def test_a_server_that_points_elsewhere(script, backend):
         assert other.log == []
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "reason"),
-    rows(
-        "the run stops and names the variable, without its password",
-        ("SSL_CERT_FILE names a missing file", "SSL_CERT_FILE", "/nowhere/certificates.pem", "FileNotFoundError"),
-        ("the proxy's address has an unknown scheme", "ALL_PROXY", "ftp://me:secret@127.0.0.1:1", "Unknown scheme"),
-    ),
-)
-def test_an_environment_without_a_client(script, backend, monkeypatch, name, value, reason):
-    monkeypatch.setenv(name, value)
-    with pytest.raises(UsageError, match=rf"the environment variables for proxies .*{reason}") as caught:
+@fault("the proxy's address has an unknown scheme", "the run stops and names the variable, without its password")
+def test_an_environment_without_a_client(backend, monkeypatch):
+    monkeypatch.setenv("ALL_PROXY", "ftp://me:secret@127.0.0.1:1")
+    with pytest.raises(UsageError, match=r"the environment variables for proxies .*Unknown scheme") as caught:
         list(backend().answer([Request("x", ("What?",), ())]))
-    assert name in str(caught.value) and "secret" not in str(caught.value)
+    assert "ALL_PROXY" in str(caught.value) and "secret" not in str(caught.value)
 
 
 @fault("an address lacks its /v1 (404)", "the run stops, and the error suggests the address with it")
@@ -163,25 +139,6 @@ def test_what_is_under_way_when_all_stops_is_not_asked_again(script, backend, ma
     assert len(script.bodies) <= 6, "with its retries, each of three would have been asked thrice by now"
 
 
-@fault("a task starts while threads of a stopped task still wait", "they do not delay it")
-def test_what_is_left_of_a_stopped_call_does_not_hold_up_the_next(script, backend):
-    def answer(request):
-        if b"first" in request.data and len(script.bodies) > 1:
-            time.sleep(3)
-        return refusal(401)
-
-    script.say(answer)
-    model = backend(concurrency=2, max_retries=0)
-    for call in ("first", "second"):
-        requests = [Request(str(i), (call,), (), prefill="The", words=("good", "poor")) for i in range(2)]
-        start = time.perf_counter()
-        with pytest.raises(ModelError):
-            list(model.answer(requests))
-    assert time.perf_counter() - start < 2, (
-        "threads of the first call wait for an answer, and hold no lock of the second"
-    )
-
-
 @fault("no server listens at the address", "the run stops and gives the reason")
 def test_a_server_that_is_not_there_stops_all(ask, monkeypatch):
     monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01, raising=False)
@@ -194,7 +151,6 @@ def test_a_server_that_is_not_there_stops_all(ask, monkeypatch):
     rows(
         "the run stops and gives the reason",
         ("a server stops returning log-probabilities", {}),
-        ("a server returns null instead of log-probabilities", {"logprobs": {"content": None}}),
         ("a server returns one log-probability", {"logprobs": {"content": [{"token": "x", "logprob": -1}]}}),
     ),
 )
@@ -224,27 +180,14 @@ def models(*listed):
     ("path", "page", "reason"),
     rows(
         "the run ends with one line within `serve_timeout`",
-        ("a started server lists its models as a list", MODELS, {"body": "[]"}, NO_LIST),
         ("a started server lists its models as null", MODELS, {"body": "null"}, NO_LIST),
-        ("a started server lists its models as a text", MODELS, {"body": '"m"'}, NO_LIST),
-        ("a started server's list of models is null", MODELS, {"body": '{"data": null}'}, NO_LIST),
         ("a started server's list is 100,000 levels deep", MODELS, {"body": '{"data":' + "[" * 10**5}, NO_LIST),
-        ("a started server's list has a number of a million digits", MODELS, {"body": "[" + "9" * 10**6}, NO_LIST),
-        (
-            "a started server lists five million numbers",
-            MODELS,
-            {"body": f'{{"data": [{"1," * 5 * 10**6}1]}}'},
-            NO_LIST,
-        ),
         ("a started server lists a model without an id", MODELS, models({}), NO_LIST),
-        ("a started server lists a model whose id is a number", MODELS, models({"id": 1e300}), NO_LIST),
         ("a started server lists an id with a million letters", MODELS, models({"id": "m" * 10**6}), NO_LIST),
         ("a started server lists an id that is not UTF-8", MODELS, {"file": "latin"}, NO_LIST),
-        ("a started server's list is empty", MODELS, {}, NO_LIST),
         ("a started server's list is compressed twice", MODELS, BOMB, NO_LIST),
         ("a started server's list never ends", MODELS, ENDLESS, TOO_LONG),
         ("a started server's list comes byte by byte", MODELS, DRIP, LATE),
-        ("a started server's health never ends", "/health", ENDLESS, TOO_LONG),
         ("a started server's health comes byte by byte", "/health", DRIP, LATE),
         ("a started server answers 503 for ever", "/health", {"status": 503}, "was not ready within 2 s"),
     ),
@@ -266,7 +209,6 @@ def test_a_started_server_that_never_says_what_it_serves(tmp_path, path, page, r
         "nothing is sent there",
         ("a started server redirects `/health` to another server", "/health"),
         ("a started server redirects `/v1/models` to another server", "/v1/models"),
-        ("a started server redirects `/version` to another server", "/version"),
     ),
 )
 def test_a_started_server_that_points_elsewhere(tmp_path, monkeypatch, path):
@@ -279,27 +221,10 @@ def test_a_started_server_that_points_elsewhere(tmp_path, monkeypatch, path):
         assert other.log == []
 
 
-@fault("a started server's version comes byte by byte", "the run does without it")
-def test_a_version_that_never_ends(tmp_path, monkeypatch):
-    monkeypatch.setattr(serving, "_ANSWER_TIMEOUT", 2.0)
-    server = Server(hostile(tmp_path, **{"/version": DRIP}), "m", tmp_path / "server.log")
-    with contextlib.closing(server):
-        assert server.start(EndpointOptions(serve_timeout=20)).serve["version"] is None
-
-
 @fault("a started server serves another model than `--model`", "a line names both; the other one is asked for")
 def test_a_started_server_of_another_model(tmp_path):
     command = hostile(tmp_path, **{MODELS: models({"id": "other"})})
     options = ["--model", "m", "--serve", command, "--mini", "--limit", "2", "--out", tmp_path / "out"]
-    done = invoke("run", "q_bench/perception", *options, code=0)
-    assert "lists 'other', but not 'm'" in done.output
-
-
-@fault("a server lists another model than `--model`, but answers", "a line names both")
-def test_a_server_that_lists_another_model(script, http, tmp_path):
-    http.expect_request(MODELS).respond_with_json({"data": [{"id": "other"}]})
-    script.say(GOOD)
-    options = ["--model", "m", "--base-url", http.url_for("/v1"), "--mini", "--limit", "2", "--out", tmp_path / "out"]
     done = invoke("run", "q_bench/perception", *options, code=0)
     assert "lists 'other', but not 'm'" in done.output
 
@@ -311,3 +236,160 @@ def test_a_server_whose_list_is_malformed(script, http):
         http.expect_oneshot_request(MODELS).respond_with_data(listed)
         client = ChatClient("m", EndpointOptions(base_url=http.url_for("/v1")))
         assert list(client.map(ChatClient.check_model, [client])) == [[]]
+
+
+# Starts a server that never answers, as `eyechart run --serve` does.
+_RUN = """
+import signal, sys
+from pathlib import Path
+from eyechart.evaluators.backends.endpoint import serving
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+from eyechart.evaluators.commands.run import _stopped_at_end
+
+# Whoever started the tests may ignore them.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+folder = Path(sys.argv[1])
+serving._STOP_TIMEOUT = float(sys.argv[3])
+server = serving.Server(f"{sys.executable} {folder}/server.py {sys.argv[2]} {{model}} {{port}}", "m", folder / "log")
+with _stopped_at_end(server):
+    server.start(EndpointOptions())
+"""
+# Starts a worker of some kind; both write their ids into the folder.
+_SERVER = """
+import os, signal, subprocess, sys, time
+from pathlib import Path
+
+def begin(name):
+    (Path(__file__).parent / "pids" / f"{os.getpid()}.{name}").touch()
+    time.sleep(600)
+
+def deaf():
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+def daemon():
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            deaf()
+            begin("daemon")
+        os._exit(0)
+
+kind = sys.argv[1]
+if kind == "worker" and os.fork() == 0:
+    begin("worker")
+if kind in ("session", "group", "parent") and os.fork() == 0:
+    os.setsid()
+    deaf()
+    begin("worker")
+if kind in ("daemon", "crash", "launcher"):
+    daemon()
+if kind == "deaf":
+    deaf()
+if kind == "crash":
+    time.sleep(1)
+    os.abort()
+if kind == "launcher":
+    time.sleep(1)
+    sys.exit(0)
+if kind == "parent":
+    os.kill(os.getppid(), signal.SIGQUIT)
+if kind == "group":
+    time.sleep(1)
+    os.killpg(0, signal.SIGKILL)
+begin("server")
+"""
+COUNTS = {"alone": 1, "deaf": 1, "crash": 1, "launcher": 1, "group": 1}
+
+
+def is_running(pid):
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def wait_for(condition, what):
+    end = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < end, what
+        time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def started(kind, patience, folder):
+    """A run with a server of a kind; at the end, the run and every process of the server have to end by themselves."""
+    pids = folder / "pids"
+    pids.mkdir()
+    (folder / "server.py").write_text(_SERVER)
+    command = [sys.executable, "-c", _RUN, str(folder), kind, str(patience)]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        wait_for(lambda: len([*pids.iterdir()]) == COUNTS.get(kind, 2), "the server starts")
+        yield run
+        output, _ = run.communicate(timeout=120)
+        assert run.returncode != 0, output
+        wait_for(lambda: not any(is_running(int(file.stem)) for file in pids.iterdir()), output)
+    finally:
+        run.kill()
+        for file in pids.iterdir():
+            if is_running(int(file.stem)):
+                os.kill(int(file.stem), signal.SIGKILL)
+
+
+SECOND = (signal.SIGINT, signal.SIGINT)
+
+
+@pytest.mark.parametrize(
+    ("kind", "signals", "patience"),
+    rows(
+        "no process of the server is left",
+        ("a run is killed while its server runs", "alone", (signal.SIGKILL,), 1),
+        ("a run is killed while its server, which ignores SIGTERM, runs", "deaf", (signal.SIGKILL,), 1),
+        ("a run is killed while a worker in a session of its own runs", "session", (signal.SIGKILL,), 1),
+        ("a run is killed while a daemon of its server runs", "daemon", (signal.SIGKILL,), 1),
+        ("the terminal of a run is closed (SIGHUP) while a daemon of its server runs", "daemon", (signal.SIGHUP,), 1),
+        ("a run gets Ctrl-C while a worker in a session of its own runs", "session", (signal.SIGINT,), 1),
+        ("a run gets Ctrl-C twice while its server, which ignores SIGTERM, runs", "deaf", SECOND, 600),
+        ("a run gets Ctrl-C, then is killed", "session", (signal.SIGINT, signal.SIGKILL), 1),
+        ("a server is a launcher that starts a daemon and ends", "launcher", (), 600),
+        ("a server kills its process group, but not a worker in a session of its own", "group", (), 600),
+        ("a server sends SIGQUIT to the process that started it", "parent", (), 1),
+    ),
+)
+def test_nothing_is_left(kind, signals, patience, tmp_path):
+    with started(kind, patience, tmp_path) as run:
+        for number in signals:
+            run.send_signal(number)
+            time.sleep(0.5)
+
+
+@fault(
+    "the process that stops a server is killed; a worker has a session of its own", "no process of the server is left"
+)
+def test_the_guardian_fails(tmp_path):
+    with started("session", 1, tmp_path) as run:
+        (guardian,) = psutil.Process(run.pid).children()
+        guardian.kill()
+
+
+@fault("a run and the process that stops its server are killed together", "the next run ends the server's processes")
+def test_the_next_run_cleans_up(tmp_path):
+    with started("session", 600, tmp_path) as run:
+        (guardian,) = psutil.Process(run.pid).children()
+        for process in (run, guardian):
+            process.kill()
+        run.wait()
+        (tmp_path / "server.py").write_text("")
+        subprocess.run(run.args, capture_output=True, timeout=120)
+        assert not [*tmp_path.glob(".eyechart-server-*")]
+
+
+@fault("two runs with servers have the same `--out`", "the second does not end the server of the first")
+def test_two_runs_in_a_folder(tmp_path):
+    with started("session", 1, tmp_path) as run:
+        (tmp_path / "server.py").write_text("")
+        subprocess.run(run.args, capture_output=True, timeout=120)
+        assert all(is_running(int(file.stem)) for file in (tmp_path / "pids").iterdir())
+        run.terminate()
