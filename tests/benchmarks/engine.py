@@ -11,10 +11,8 @@ over the turns.
 import argparse
 import os
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 # Before torch is imported: threads that spin while they wait slow each other down on few cores.
@@ -206,55 +204,6 @@ def pairs(images: Sequence[Image.Image], rng: np.random.Generator, rounds: int) 
     return list(requests.values())
 
 
-def overhead() -> None:
-    """Print the time per request of everything but the model: units, plan, store, progress."""
-    from eyechart.evaluators.backends.local.image_groups import group_by_image
-    from eyechart.evaluators.backends.local.prefixes import shared_prefixes
-    from eyechart.evaluators.backends.local.rendering import RenderedPrompt
-    from eyechart.evaluators.backends.stored import StoredBackend
-    from eyechart.evaluators.requests.store import ResponseStore
-    from eyechart.evaluators.requests.types import Backend, OutputType, Response
-
-    class Free(Backend):
-        """A model that costs nothing."""
-
-        name = "free"
-
-        def check(self, output_type: OutputType) -> None:
-            pass
-
-        def identity(self) -> dict[str, Any]:
-            return {"model": "free"}
-
-        def settings(self) -> dict[str, Any]:
-            return {}
-
-        def answer(self, requests: Sequence[Request]) -> Any:
-            for unit in group_by_image(requests):
-                ids = [[*range(600), number, 1] for number in range(len(unit))]
-                shared_prefixes(
-                    [RenderedPrompt(r, "", "", i, None, ("a",), (1,), (577,)) for r, i in zip(unit, ids, strict=True)]
-                )
-                yield from (Response(request, text="A") for request in unit)
-
-    sources = [{"bytes": None, "path": None} for _ in range(500)]
-    with tempfile.TemporaryDirectory() as folder:
-        for number, source in enumerate(sources):
-            picture(number).save(path := Path(folder) / f"{number}.jpg")
-            source["bytes"] = path.read_bytes()
-        requests = [
-            Request(str(n), (IMAGE, f"question {rotation}"), (source,), pass_name=f"rotation:{rotation}")
-            for n, source in enumerate(sources)
-            for rotation in range(4)
-        ]
-        with ResponseStore.open(Path(folder) / "store.sqlite") as store:
-            start = time.perf_counter()
-            count = sum(1 for _ in StoredBackend(Free(), store).answer(requests))
-            spent = time.perf_counter() - start
-    assert count == len(requests)
-    print(f"planner and store, with a model that costs nothing: {1e3 * spent / count:.2f} ms a request")
-
-
 def main() -> None:
     """Print the ratios."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -264,7 +213,6 @@ def main() -> None:
     parser.add_argument("--size", choices=("small", "7b"), default="small")
     parser.add_argument("--batch-size", type=int, default=8)
     arguments = parser.parse_args()
-    overhead()
     model, processor = build(getattr(torch, arguments.dtype), arguments.device, arguments.size)
     tokens = [token.removeprefix("Ġ") for token in processor.tokenizer.get_vocab() if token.startswith("Ġ")]
     vocabulary = [token for token in tokens if token.isascii() and token.isalpha()]

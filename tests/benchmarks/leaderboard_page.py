@@ -3,7 +3,7 @@
 Needs Chromium and its driver. Server and browser are on this machine, without a network between them, and the browser's
 cache is off. The aim is a first paint in under 1 s.
 
-    PYTHONPATH=. python tests/benchmarks/leaderboard_page.py
+    python -m tests.benchmarks.leaderboard_page
 """
 
 import functools
@@ -85,10 +85,7 @@ def main() -> None:
                 driver.get(f"http://127.0.0.1:{server.server_address[1]}/{hash_}")
                 found.append(WebDriverWait(driver, 60).until(lambda driver: driver.execute_script(_FOUND)))
             size, paint, first, last = (statistics.median(values) for values in zip(*found, strict=True))
-            print(
-                f"{name}, {MODELS} models: {size / 1000:.0f} kB, first paint {paint:.0f} ms, "
-                f"first rows {first:.0f} ms, all rows {last:.0f} ms"
-            )
+            print(f"{name}: {size / 1000:.0f} kB, first paint {paint:.0f} ms, rows {first:.0f} to {last:.0f} ms")
         server.shutdown()
     driver.quit()
 

@@ -8,7 +8,6 @@ them is shown apart: it takes as long as the processor's SHA-256, and is spread 
 import hashlib
 import os
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.requests.keys import request_keys
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import IMAGE, Backend, OutputType, Request, Response
+from tests.growth import shortest_time
 
 COUNT = 4000
 REPEATS = 5
@@ -29,27 +29,18 @@ IDENTITY = {"backend": "benchmark", "model": "a/b", "settings": {f"setting {i}":
 class FreeModel(Backend):
     """Says the same at once."""
 
-    needs_images = True
-    billed_per_request = False
     name = "benchmark/free"
 
     def check(self, output_type: OutputType) -> None:
         """Everything can be asked."""
 
-    def for_data(self, subset: str) -> Any:
-        """Itself."""
-        return self
-
     def identity(self) -> dict[str, Any]:
-        """As long as that of a real model."""
         return IDENTITY
 
     def settings(self) -> dict[str, Any]:
-        """None."""
         return {}
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
-        """A typical text with what the engine tells beside it."""
         for request in requests:
             yield Response(request, text="The answer is B.", rendered_prompt=PROMPT, images_downscaled=1)
 
@@ -69,9 +60,7 @@ def make_keys(requests: list[Request]) -> list[bytes | None]:
 
 def microseconds(run: Callable[[], object]) -> float:
     """Processor time per request, of all threads."""
-    start = time.process_time()
-    run()
-    return 1e6 * (time.process_time() - start) / COUNT
+    return 1e6 * shortest_time(run, 1) / COUNT
 
 
 def measure(requests: list[Request]) -> dict[str, float]:
