@@ -83,12 +83,12 @@ class TextReader:
     """Makes answers of generated tokens; `ends` are the tokens that end a text."""
 
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
-        """Look up which tokens are not part of a text: special ones, except those that mark reasoning."""
+        """Look up which tokens are not part of a text: special ones and ends, except those that mark reasoning."""
         ends = model.generation_config.eos_token_id
         self.ends = frozenset(ends if isinstance(ends, list) else [] if ends is None else [ends])
         special = {id: token.content for id, token in tokenizer.added_tokens_decoder.items() if token.special}
         marks = reasoning_marks(special.values())
-        self._hidden = {id for id, token in special.items() if token not in marks}
+        self._hidden = {*special, *self.ends} - {id for id, token in special.items() if token in marks}
         self._tokenizer = tokenizer
 
     def answer(self, tokens: Sequence[int], most: int) -> Answer:
