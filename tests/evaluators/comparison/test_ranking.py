@@ -75,8 +75,6 @@ def test_places_and_p_values_are_adjusted_over_the_pairs_of_a_score(tmp_path: Pa
         assert ranking.tests == 3
     shown = call(*made)
     assert " 1 a " in shown and " 2= b " in shown and " 2= c " in shown
-    assert "unless a paired test finds a difference (p < 0.05, Holm-adjusted over 3 pairs)" in shown
-    assert "p (Holm): Holm-adjusted over the 3 pairs of runs, for each score by itself" in shown
 
 
 def test_why_a_task_has_no_ranking(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """What `compute` takes, returns and refuses, by the same checks as `eyechart run`."""
 
-import json
 import pickle
 import shutil
 from collections import Counter
@@ -95,8 +94,7 @@ def test_another_metric_gets_the_replies_to_public_questions(questions):
 def own(tmp_path_factory):
     """Tasks beside the data that they name, or do not."""
     folder = tmp_path_factory.mktemp("own")
-    for name in ("circular_tsv.yaml", "own_prompt.py"):
-        shutil.copy(EXAMPLES / name, folder)
+    shutil.copy(EXAMPLES / "circular_tsv.yaml", folder)
     text = (EXAMPLES / "circular_tsv.yaml").read_text(encoding="utf-8")
     assert DATA in text
     (folder / "absent.yaml").write_text(text.replace(DATA, "data: {path: absent.tsv}"))
@@ -113,7 +111,6 @@ def compute(file, **arguments):
     [
         ("circular_tsv.yaml", "photos", None, "dataset 'photos' of my_questions; available: my_questions"),
         ("circular_tsv.yaml", None, "tset", "unknown split 'tset' of my_questions; did you mean 'test'?"),
-        ("own_prompt.py", None, "train", "unknown split 'train' of my_prompt; available: test"),
         ("absent.yaml", None, None, "absent.tsv: the file does not exist"),
     ],
 )
@@ -212,12 +209,6 @@ def test_a_run_on_a_sample_says_so_and_never_has_the_benchmarks_result(tmp_path:
     assert scores_again(tmp_path)["accuracy_ci95"] == result.scores["accuracy_ci95"]
     board = find_board(result.task, result.dataset, result.split)
     assert any("sample" in reason for reason in misfits(board, result))
-
-
-def test_the_sample_of_more_items_than_there_are_is_all_of_them(tmp_path: Path) -> None:
-    invoke("run", "q_bench/perception", "--mini", "--out", tmp_path, "--sample", "100000", code=0)
-    (task,) = json.loads((tmp_path / "results.json").read_text())["tasks"]
-    assert "sample" not in task["settings"] and task["scores"]["n"] == task["settings"]["data"]["rows"]
 
 
 @pytest.fixture(scope="module")

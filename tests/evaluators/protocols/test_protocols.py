@@ -48,7 +48,6 @@ def test_types_are_named_as_they_are_given():
 @pytest.mark.parametrize(
     ("task", "name", "value"),
     [
-        ("q_bench/perception", "shuffle_seed", 0),
         ("q_bench/perception", "shuffle_seed", None),
         ("q_bench/perception", "prompt", "answer-mark"),
         ("q_bench/assessment", "temperature", 2),
@@ -71,7 +70,6 @@ def test_an_allowed_value_changes_one_setting_and_the_result_names_it(task, name
         ("q_bench/assessment", "temperature", (0, -1, True, "2", float("nan"), float("inf"))),
         ("mmbench/en", "blind", (1, "true", None)),
         ("mmbench/en", "fallback", ("randm",)),
-        ("mmbench/en", "exclude_blind_solved", (3,)),
     ],
 )
 def test_any_other_value_is_refused_by_name(task, name, values):

@@ -43,6 +43,25 @@ def test_the_papers_settings_differ_from_the_defaults_and_are_in_force(task):
             assert getattr(evaluator(task.name, as_published=True).protocol, setting.name) == setting.value
 
 
+def test_each_paper_has_its_settings():
+    published = {task.name: {setting.name: setting.value for setting in task.published} for task in TASKS}
+    judged = {task.name for task in TASKS if task.published_judge}
+    pools = {"undefined_pools": "zero", "pairing": "released"}
+    assert published == {
+        **{key: {"judge_reads": "all"} for key in ("q_bench/perception", "q_bench/perception_pairs")},
+        "q_bench/description": {},
+        "q_bench/assessment": {"ties": "paper-code"},
+        **{name: {"extraction": "strict", "fallback": "random"} for name in published if name.startswith("mmbench/")},
+        **{key: {"unreadable_forced": "wrong"} for key in ("ql_bench/single", "ql_bench/pair")},
+        **{name: {"extraction": "strict"} for name in published if name.startswith("aes_bench/")},
+        "aes_bench/interpretation": {},
+        "two_afc/coarse": {**pools, "mm21_scores": "released"},
+        **dict.fromkeys(TWO_AFC[1:], pools),
+    }
+    papers = ("q_bench/", "mmbench/", "aes_bench/")
+    assert judged == {name for name in published if name.startswith(papers)} - {"q_bench/assessment"}
+
+
 def test_the_judge_reads_every_reply_five_times(questions):
     judge = Judge("Score: 1")
     result = run("q_bench/perception", lambda messages: "C. Poor", questions, judge=judge)

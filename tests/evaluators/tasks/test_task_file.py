@@ -202,7 +202,6 @@ def test_a_prompt_of_ones_own_that_is_wrong_is_no_fault_of_a_row(examples, writt
     [
         ("def ask", "1 / 0\ndef ask", "the task file cannot be run: ZeroDivisionError: division by zero"),
         ("def ask", "from eyechart.evaluators import evaluator\nevaluator('x')\ndef ask", "mine.py: unknown task 'x'"),
-        ("data=DATA", "data=3", "Task: data: "),
         ("data=DATA", "data=DATA, group='room'", "unknown key 'group'; did you mean 'groups'"),
         ('path="my_questions.tsv", ', "", "data of mine: missing path or datasets"),
         ('prompt_id="mine/1"', "prompt_id='mine/1', shufle_seed=3", "unknown key 'shufle_seed'; did you mean 'shuf"),
@@ -238,9 +237,7 @@ def test_templates_become_prompts(template, row, expected):
         ({"prompt": "{images} {options} {0!r}"}, "is not a valid template"),
         ({"prompt": "{question} {options}"}, "prompt: the images are missing"),
         ({"prompt": "{images} {question}"}, "prompt: circular_eval needs {options}"),
-        ({"prompt": None}, "prompt: Field required"),
         ({"promt": "x"}, "unknown key 'promt'; did you mean 'prompt'? Available: name, protocol, data, prompt"),
-        ({"groups": "room"}, "groups: "),
         ({"data": {"path": "a.tsv", "splt": "x"}}, "data: unknown key 'splt'; did you mean 'split'?"),
         ({"settings": {"erly_stop": True}}, "unknown setting 'erly_stop' of my_questions; did you mean 'early_stop'?"),
         ({"word_pairs": ["good/poor"]}, "protocol circular_eval does not take word_pairs"),

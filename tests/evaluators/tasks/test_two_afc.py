@@ -14,7 +14,6 @@ from eyechart.evaluators.tasks import get_task
 from tests.evaluators.command_line import invoke
 from tests.evaluators.tasks.doors import ran
 
-TASKS = ("two_afc/coarse", "two_afc/fine_levels", "two_afc/fine_types", "two_afc/fine_mos")
 SIZES = {"CSIQ": 30, "LIVEC": 100, "kadis700k": 100, "SQAD": 100, "mixed": 200}
 
 SMALL = pytest.mark.filterwarnings("ignore::eyechart.metrics.scoring.errors.ScoringWarning")
@@ -118,22 +117,12 @@ def test_the_command_scores_a_quality_measure(reference, qualities, tmp_path):
     assert task.diagnostics["convergence"]["limit"]["srcc"] == pytest.approx(1)
 
 
-@pytest.fixture(scope="module")
-def mini_run(tmp_path_factory):
-    """The first pairs of every task, by the bundled model."""
-    results, output = ran(tmp_path_factory.mktemp("two_afc"), *TASKS, "--limit", 48)
-    return {result.task: result for result in results}, output
-
-
-def test_the_tiny_model_sees_which_image_is_better(mini_run):
-    tasks, output = mini_run
-    assert list(tasks) == list(TASKS)
-    for name in TASKS[:2]:
-        assert tasks[name].scores["consistency"] > 0.9 and tasks[name].scores["accuracy_all"] > 0.75
-        assert tasks[name].scores["srcc"] > 0.6
-    for task in tasks.values():
-        assert task.scores["draw_rate"] == 0 and task.scores["unmatched"] == 0
-        assert 0.3 < task.scores["first_rate"] < 0.7
-        assert task.settings["prompt_id"] == "two_afc/2" and task.settings["data"]["options"]["rounds"] == 12
-    assert list(tasks["two_afc/fine_types"].diagnostics["table"]) == ["level 1", "level 2"]
+def test_the_tiny_model_sees_which_image_is_better(tmp_path):
+    (coarse, types), output = ran(tmp_path, "two_afc/coarse", "two_afc/fine_types", "--limit", 48)
+    assert coarse.scores["consistency"] > 0.9 and coarse.scores["accuracy_all"] > 0.75 and coarse.scores["srcc"] > 0.6
+    for result in (coarse, types):
+        assert result.scores["draw_rate"] == 0 and result.scores["unmatched"] == 0
+        assert 0.3 < result.scores["first_rate"] < 0.7
+        assert result.settings["prompt_id"] == "two_afc/2" and result.settings["data"]["options"]["rounds"] == 12
+    assert list(types.diagnostics["table"]) == ["level 1", "level 2"]
     assert "pair accuracy" in output
