@@ -1,6 +1,7 @@
 """The doors to the data and the cache."""
 
-import json
+import doctest
+import importlib
 import logging
 import os
 import pickle
@@ -13,7 +14,7 @@ from typing import Any
 import datasets
 import pytest
 
-from eyechart.datasets_scripts import left_out, load_builder, load_dataset, loading, options_in_force
+from eyechart.datasets_scripts import catalog, left_out, load_builder, load_dataset, loading
 from eyechart.datasets_scripts.common.errors import (
     BadAnnotationError,
     DataError,
@@ -82,24 +83,12 @@ def test_unknown_names_are_refused(kadis: Folder, arguments: dict[str, Any], mes
         load_dataset(**{"name": "kadis700k", "data_dir": kadis(), **arguments})
 
 
-@pytest.mark.parametrize("place", ["a file", "a file/below", "/proc/nothing"])
+@pytest.mark.parametrize("place", ["a file/below", "/proc/nothing"])
 def test_a_cache_folder_that_cannot_be_made(kadis: Folder, tmp_path: Path, place: str) -> None:
     (tmp_path / "a file").touch()
     cache = tmp_path / place
     with pytest.raises(UsageError, match=f"the cache folder {cache} cannot be used: .+; set cache_dir"):
         load_dataset("kadis700k", data_dir=kadis(), cache_dir=cache)
-
-
-def test_options_in_force_are_those_given_and_the_defaults_of_others() -> None:
-    found = options_in_force("two_afc", "fine_mos", {"rounds": 3})
-    assert (found["rounds"], found["pairing"], found["seed"], found["databases"]) == (3, "random", 0, ())
-    assert "data_dir" not in found and options_in_force("csiq") == {}
-
-
-def test_split_expressions(llvisionqa: Folder) -> None:
-    folder = llvisionqa()
-    assert len(load_dataset("llvisionqa", data_dir=folder, split="dev[:2]+test")) == 5
-    assert len(load_dataset("llvisionqa", data_dir=folder, split="all")) == 6
 
 
 def test_a_split_is_loaded_whatever_others_lack(llvisionqa: Folder, qa_row: Row) -> None:
@@ -200,15 +189,6 @@ def test_importing_the_package_loads_no_heavy_library() -> None:
     assert not {"datasets", "torch", "transformers", "numpy", "pandas", "pyarrow", "PIL"} & set(loaded)
 
 
-def test_a_damaged_sidecar_is_named(kadis: Folder) -> None:
-    part = load_dataset("kadis700k", data_dir=kadis(), split="test")
-    sidecar = Path(part.cache_files[0]["filename"]).parent / "left_out.json"
-    assert json.loads(sidecar.read_text(encoding="utf-8")) == []
-    sidecar.write_text("{", encoding="utf-8")
-    with pytest.raises(Exception, match=r"left_out\.json: the list of left-out items is not valid JSON"):
-        left_out(part)
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -228,3 +208,17 @@ def test_data_errors_name_file_and_row_also_between_processes() -> None:
     error = pickle.loads(pickle.dumps(BadAnnotationError("is bad", path="a.csv", row=3)))
     assert (str(error), error.path, error.row, error.reason) == ("a.csv, row 3: is bad", "a.csv", 3, "is bad")
     assert issubclass(UsageError, ValueError) and issubclass(UsageError, EyechartError)
+
+
+FOLDER = Path(catalog.__file__).parent
+MODULES = [
+    ".".join(path.relative_to(FOLDER).with_suffix("").parts)
+    for path in sorted(FOLDER.rglob("*.py"))
+    if ">>> " in path.read_text(encoding="utf-8")
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings(name: str) -> None:
+    result = doctest.testmod(importlib.import_module(f"eyechart.datasets_scripts.{name}"))
+    assert result.attempted > 0 and result.failed == 0

@@ -18,22 +18,7 @@ import eyechart.metrics
 from eyechart.metrics import cards
 from eyechart.metrics.score_check import contradictions, misfits
 from eyechart.metrics.score_spec import Unit
-from eyechart.metrics.scores import (
-    ANSWER,
-    AWARENESS,
-    CHOICE,
-    CIRCULAR,
-    DESCRIPTION,
-    INTERVALS,
-    NAMED,
-    PAIRS,
-    QUALITY,
-    SCORES,
-    headline,
-    spec,
-    specs_in,
-    specs_of,
-)
+from eyechart.metrics.scores import INTERVALS, NAMED, SCORES, headline, spec, specs_in, specs_of
 from eyechart.metrics.scoring.statistics.intervals import KINDS
 from tests.metrics.module_cases import CASES, computed
 
@@ -144,13 +129,13 @@ BREAKDOWN = "by_"
 ASKED = ("judge", "judge_template", "judge_template_version", "rounds")
 RESAMPLED = ("resamples", "seed")
 SETTINGS: Mapping[str, tuple[str, ...]] = {
-    CHOICE: ("extraction_mode", "fallback", "seed", *ASKED, "judge_reads"),
-    CIRCULAR: ("distribution_over", "missing", "extraction_mode", "fallback", "seed", *ASKED),
-    AWARENESS: ("extraction_mode", "fallback", "seed", *ASKED, "unreadable_forced"),
-    QUALITY: ("temperature", "strategy", "ties", "fit", "fit_parameters", "average_over", *RESAMPLED),
-    DESCRIPTION: ("judge", "template", "template_version", "wording", "rounds"),
-    ANSWER: ("judge", "template", "template_version", "wording", "rounds"),
-    PAIRS: ("aggregator", "order_seed", "ridge", "pool_weights", "undefined_pools", "fit", *RESAMPLED),
+    "choice_accuracy": ("extraction_mode", "fallback", "seed", *ASKED, "judge_reads"),
+    "circular_eval": ("distribution_over", "missing", "extraction_mode", "fallback", "seed", *ASKED),
+    "self_awareness": ("extraction_mode", "fallback", "seed", *ASKED, "unreadable_forced"),
+    "softmax_iqa": ("temperature", "strategy", "ties", "fit", "fit_parameters", "average_over", *RESAMPLED),
+    "judge_description": ("judge", "template", "template_version", "wording", "rounds"),
+    "judge_answer": ("judge", "template", "template_version", "wording", "rounds"),
+    "paired_comparison": ("aggregator", "order_seed", "ridge", "pool_weights", "undefined_pools", "fit", *RESAMPLED),
 }
 """What each module returns that is no score: settings, texts about them, and what the fit is."""
 
@@ -294,32 +279,24 @@ def test_cards_state_range_and_direction_as_the_table_does(module: str) -> None:
         ({"srcc": -1.01}, "a number from -1 to 1"),
         ({"rmse_fitted": 10**400}, "a number of at least 0"),
         ({"n": -1}, "n is -1; expected a whole number of at least 0"),
-        ({"n": None}, "n is None"),
         ({"n": 2.5}, "n is 2.5"),
         ({"accuracy_ci95": [0.9, 0.1]}, "the lower end first"),
-        ({"accuracy_ci95": [0.9]}, "[low, high], a number from 0 to 1"),
         ({"sum_ci95": [0, 7]}, "[low, high], a number from 0 to 6"),
         ({"yes_no": 0.5}, "an object with mean, yes, no, all, n_yes, n_no"),
         ({"extraction": {"exact": 1}}, "an object with exact, declared, judge, random, unmatched, cut_off, "),
         ({"outcomes": {"cut_off": 1}}, "an object with cut_off, unfinished_reasoning, refused, unparseable"),
         ({"choice_distribution": {"predicted": {"A": 2}, "correct": {}}}, "A is 2; expected a number from 0"),
-        ({"choice_distribution": {"predicted": 2, "correct": {}}}, "predicted is 2; expected an object"),
         ({"scores": {"pool": {"image": 101}}}, "scores.scores.pool.image is 101; expected a number from 0 to 100"),
         ({"fit_parameters": [1, 2, 3]}, "the four or five parameters of a logistic"),
         ({"fit_parameters": [1, 2, 3, None]}, "the four or five parameters of a logistic"),
-        ({"fit_parameters": [1, 2, 3, 10**400]}, "the four or five parameters of a logistic"),
         ({"by_type": {"what": {"accuracy": 2}}}, "scores.by_type.what.accuracy is 2; expected a number from 0 to 1"),
-        ({"by_type": {"what": 1}}, "scores.by_type is {'what': 1}; expected an object of objects"),
         ({"intervals": [1]}, "scores.intervals is [1]; expected an object"),
         ({"intervals": {"n": {"kind": "wilson", "units": 1}}}, "'n'; expected a score with an interval"),
         (
             {"intervals": {"accuracy": "wilson"}},
             "scores.intervals.accuracy is 'wilson'; expected a kind, one of wilson",
         ),
-        ({"intervals": {"accuracy": {"kind": ["wilson"], "units": 1}}}, "expected a kind, one of wilson, "),
         ({"intervals": {"accuracy": {"kind": "wilson"}}}, "accuracy.units is None; expected a whole number"),
-        ({"intervals": {"accuracy": {"kind": "wilson", "units": True}}}, "units is True"),
-        ({"by_type": {"a": {"intervals": {"accuracy": 1}}}}, "by_type.a.intervals.accuracy is 1"),
     ],
 )
 def test_what_no_metric_returns(scores: dict[str, Any], expected: str) -> None:

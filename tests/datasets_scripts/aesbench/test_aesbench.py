@@ -9,7 +9,7 @@ import pytest
 from eyechart.datasets_scripts import left_out, load_dataset, mini
 from eyechart.datasets_scripts.aesbench.aesbench import GROUPS_FILE
 from eyechart.datasets_scripts.common.choice.aesthetics import PARTS, image_source, question_type
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, MissingImagesError
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
 from eyechart.evaluators.tasks.aes_bench import choice_prompt
 
 Entry = dict[str, dict[str, Any]]
@@ -60,8 +60,9 @@ def release(tmp_path: Path, write_image: Callable[..., None]) -> Release:
     return write
 
 
-@pytest.mark.parametrize("suffix", ["", "_data"])
-@pytest.mark.parametrize(("inside", "folder"), [("", "images"), ("", ""), ("EAPD_release", "images")])
+@pytest.mark.parametrize(
+    ("suffix", "inside", "folder"), [("", "", "images"), ("_data", "", ""), ("", "EAPD_release", "images")]
+)
 def test_the_release_in_both_key_styles(release: Release, suffix: str, inside: str, folder: str) -> None:
     data_dir = release({name: entry(suffix) for name in NAMES}, inside=inside, folder=folder)
     row = load_dataset("aesbench", data_dir=data_dir, split="test")[0]
@@ -111,16 +112,13 @@ FOUR = "A) Depth\nB) Sharpness\nC) Color\nD)Light"
 @pytest.mark.parametrize(
     ("options", "answer", "read", "letter"),
     [
-        (FOUR, "b", ["Depth", "Sharpness", "Color", "Light"], "B"),
         (FOUR, "C)", ["Depth", "Sharpness", "Color", "Light"], "C"),
         (FOUR, "D) Light", ["Depth", "Sharpness", "Color", "Light"], "D"),
         (FOUR, "D)light.", ["Depth", "Sharpness", "Color", "Light"], "D"),
         (FOUR, " Sharpness ", ["Depth", "Sharpness", "Color", "Light"], "B"),
         # The release has these two forms in three questions of AesP.
         ("A) Yes\nB)", "A) Yes", ["Yes", ""], "A"),
-        ("A) Yes\nB)", "B)", ["Yes", ""], "B"),
         ("A) Yes\nA) No", "A) No", ["Yes", "No"], "B"),
-        ("A) Yes\nA) No", "No", ["Yes", "No"], "B"),
         ("A) Warm\nB) Cold\nC) Warm", "C", ["Warm", "Cold", "Warm"], "C"),
         ("A) Warm\nB) Cold\nC) Warm", "Warm", ["Warm", "Cold", "Warm"], "A"),
     ],
@@ -146,17 +144,13 @@ def test_groups_can_be_given_in_a_file(release: Release) -> None:
         f"{NAMES[0]},AesP,Technical Quality,natural,Yes-No",
         f"{NAMES[1]},AesP,color and light,,",
         f"{NAMES[1]},AesP,color and light,,",
-        f"{NAMES[0]},AesE,vibe,ai-generated,why",
         f"{NAMES[2]},AesA,,natural,",
-        f"{NAMES[2]},AesI,,natural,",
     )
     part = load_dataset("aesbench", data_dir=data_dir, split="test")
     assert part["dimension"][:] == ["technical quality", "color and light", ""]
     # What the file does not say is read from names and wording as ever.
     assert part["image_source"][:] == ["natural", "natural", "artistic"]
     assert part["question_type"][:] == ["yes-or-no", "what", "what"]
-    part = load_dataset("aesbench", "empathy", data_dir=data_dir, split="test")
-    assert (part[0]["dimension"], part[0]["image_source"], part[0]["question_type"]) == ("vibe", "AI-generated", "why")
     assert load_dataset("aesbench", "assessment", data_dir=data_dir, split="test")["image_source"][2] == "natural"
     # An edit is noticed.
     groups(data_dir, f"{NAMES[2]},AesP,content,,")
@@ -166,43 +160,32 @@ def test_groups_can_be_given_in_a_file(release: Release) -> None:
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        ("x.png,AesP,content,,", "unknown image 'x.png' of the release"),
-        ("spaq_07912.png,AesP,,,", "unknown image 'spaq_07912.png' of the release; did you mean 'spaq_07911.png'?"),
-        ("spaq_07911.png,AesB,,,", "unknown task 'AesB'; did you mean 'AesP'? Available: AesP, AesE, AesA1, AesI"),
-        (",AesP,,,", "unknown image ''"),
-        ("spaq_07911.png,,,,", "unknown task ''"),
-        ("spaq_07911.png,AesP,vibe,,", "unknown dimension 'vibe' of task AesP; available: technical quality, color"),
-        ("spaq_07911.png,AesA1,vibe,,", "unknown dimension 'vibe' of task AesA1; available: none"),
-        ("spaq_07911.png,AesP,,photo,", "unknown source 'photo'; available: natural, artistic, AI-generated"),
-        ("spaq_07911.png,AesP,,,who", "unknown type 'who'"),
-        ("spaq_07911.png,AesP,,", "expected 5 fields; found 4"),
-        ("spaq_07911.png,AesP,content,,\nspaq_07911.png,AesP,vibe,,", "row 3: unknown dimension 'vibe'"),
+        (
+            "spaq_07912.png,AesP,,,",
+            "row 2: unknown image 'spaq_07912.png' of the release; did you mean",
+        ),
+        ("spaq_07911.png,AesB,,,", "row 2: unknown task 'AesB'; did you mean 'AesP'"),
+        ("spaq_07911.png,AesP,vibe,,", "row 2: unknown dimension 'vibe' of task AesP"),
+        ("spaq_07911.png,AesP,,photo,", "row 2: unknown source 'photo'"),
+        ("spaq_07911.png,AesP,,,who", "row 2: unknown type 'who'"),
+        ("spaq_07911.png,AesP,,", "row 2: expected 5 fields; found 4"),
         ("spaq_07911.png,AesP,content,,\nspaq_07911.png,AesP,composition,,", "row 3: another row has other values"),
     ],
 )
 def test_bad_groups(release: Release, row: str, reason: str) -> None:
     with pytest.raises(BadAnnotationError) as caught:
         load_dataset("aesbench", data_dir=groups(release(), row), skip_bad=True)
-    expected = f"{GROUPS_FILE}, {'' if reason.startswith('row') else 'row 2: '}{reason}"
-    assert expected in str(caught.value)
+    assert f"{GROUPS_FILE}, {reason}" in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("part", "change", "reason"),
     [
-        ("AesP", {"Question": None}, "field 'Question' is missing"),
-        ("AesP", {"Options": ["Yes", "No"]}, "field 'Options' must be text, found"),
         ("AesP", {"Options": "A) Yes B) No", "Answer": "A"}, "options must be lines 'A) ...', 'B) ...'"),
-        ("AesP", {"Options": "A)\nB)", "Answer": "A"}, "expected 1 to 26 options"),
-        ("AesP", {"Options": "A) Yes\nC) No"}, "options must be lines"),
-        ("AesP", {"Options": "A) Yes\nand so on\nB) No"}, "options must be lines"),
         ("AesP", {"Options": "A) Yes\nA) No", "Answer": "A"}, "answer 'A' matches several of the options"),
         ("AesP", {"Answer": "E"}, "answer 'E' is not one of the options ['A) Depth', 'B) Sharpness'"),
-        ("AesP", {"Answer": "Dark"}, "answer 'Dark' is not one"),
         ("AesP", {"Answer": "A) Light"}, "answer 'A) Light' is not one"),
-        ("AesP", {"Answer": None}, "field 'Answer' is missing"),
         ("AesI", {"Question": "Why?"}, "no aesthetic level (high, medium, low) in the question 'Why?'"),
-        ("AesI", {"Answer": None}, "field 'Answer' is missing"),
     ],
 )
 def test_bad_rows(release: Release, part: str, change: dict[str, Any], reason: str) -> None:
@@ -215,39 +198,6 @@ def test_bad_rows(release: Release, part: str, change: dict[str, Any], reason: s
     assert loaded["id"][:] == [NAMES[0], NAMES[2]] and [item["id"] for item in left_out(loaded)] == ["2"]
 
 
-@pytest.mark.parametrize(
-    "broken", [[], "text", {}, {"AesE": {}}, {"AesP": "text"}, {"AesP": {}, "AesP_data": {}}, {"AesP_daat": {}}]
-)
-def test_entries_without_the_part(release: Release, broken: Any) -> None:
-    data_dir = release({NAMES[0]: entry(), NAMES[1]: broken})
-    with pytest.raises(
-        BadAnnotationError, match=rf"row 2: image '{NAMES[1]}': expected an object under either 'AesP' or"
-    ):
-        load_dataset("aesbench", data_dir=data_dir)
-    assert len(load_dataset("aesbench", data_dir=data_dir, split="test", skip_bad=True)) == 1
-
-
-def test_bad_files(release: Release) -> None:
-    for text, reason in (("{}", "no row of split 'test'"), ('{"a.png": {}, "a.png": {}}', r"'a\.png' appears twice")):
-        with pytest.raises(BadAnnotationError, match=rf"AesBench_evaluation\.json: .*{reason}"):
-            load_dataset("aesbench", data_dir=release(text))
-
-
-def test_names_that_differ_only_in_composition(release: Release) -> None:
-    composed = "\N{LATIN SMALL LETTER E WITH ACUTE}.png"
-    data_dir = release({"e\N{COMBINING ACUTE ACCENT}.png": entry(), composed: entry()}, images=[composed])
-    with pytest.raises(BadAnnotationError, match="row 2: duplicate id"):
-        load_dataset("aesbench", data_dir=data_dir)
-
-
-def test_missing_images(release: Release) -> None:
-    data_dir = release(images=NAMES[:1])
-    with pytest.raises(MissingImagesError, match=r"(?s)no image file found for 2 items.*EAPD_release"):
-        load_dataset("aesbench", "interpretation", data_dir=data_dir)
-    part = load_dataset("aesbench", "interpretation", data_dir=data_dir, split="test", skip_missing=True)
-    assert part["id"][:] == NAMES[:1] and [item["id"] for item in left_out(part)] == NAMES[1:]
-
-
 def test_without_the_release_the_error_says_what_to_do(tmp_path: Path) -> None:
     reason = r"(?s)EAPD_release\.zip from https://huggingface\.co.*password.*Unpack.*as data_dir"
     for arguments in ({}, {"data_dir": tmp_path}):
@@ -255,25 +205,15 @@ def test_without_the_release_the_error_says_what_to_do(tmp_path: Path) -> None:
             load_dataset("aesbench", **arguments)
 
 
-def test_data_files(release: Release) -> None:
-    data_dir = release()
-    other = (data_dir / "AesBench_evaluation.json").rename(data_dir / "other.json")
-    assert len(load_dataset("aesbench", data_files=str(other), split="test")) == 3
-
-
 @pytest.mark.parametrize(
     ("question", "options", "kind"),
     [
         ("Does the image look calm?", ["Yes", "No"], "yes-or-no"),
-        ("Is it?", ["No.", "Yes."], "yes-or-no"),
         ("What stands out?", ["Light", "Color"], "what"),
         ("HOW does it look?", ["Well", "Badly"], "how"),
         ("Why is it dark?", ["Night", "Fog"], "why"),
         ("In what way is it dark?", ["Night", "Fog"], ""),
-        ("Which is it?", ["Night", "Fog"], ""),
-        ("What is it?", ["Yes", "No"], ""),
         ("Does it?", ["Yes", "No", "Partly"], ""),
-        ("Does it?", ["Yes", ""], "yes-or-no"),
         ('"How does it look?"', ["Well", "Badly"], "how"),
         ("Does it?", ["It does", "It does not"], ""),
     ],
@@ -286,25 +226,17 @@ def test_question_types(question: str, options: list[str], kind: str) -> None:
     ("name", "source"),
     [
         ("aadb_farm1_340_19469957444_ed6c0ca27f_b.jpg", "natural"),
-        ("para_iaa_pub30092_.jpg", "natural"),
-        ("TAD66K_joannarb200937395454360.jpg", "natural"),
-        ("lite_OTJk5THIsP4.jpg", "natural"),
         ("spaq_07911.jpg", "natural"),
-        ("koniq_9135317445.jpg", "natural"),
         ("baid_131430.jpg", "artistic"),
         ("artemis_sa-nogueira_cinema-ii-1972.jpg", "artistic"),
         ("89751e32_5bcc_4c19_96b7_6551f1746fa0.jpg", "AI-generated"),
         ("2e6b6bed-fb39-402b-a0ed-43a60f6e70dc.png", "AI-generated"),
         ("sd1.5_highcorr_066.jpg", "AI-generated"),
-        ("midjourney_normal_231.jpg", "AI-generated"),
-        ("dreamStudio_0_0_1_0.jpg", "AI-generated"),
         ("fuchun4_7.jpg", "AI-generated"),
         ("impression_8760cdc0-3bdc-5368-ba56-b3cb8e031a50_cap2_0.jpg", "natural"),
         # BAID, CAD, and ArtEmis by WikiArt's names.
         ("55168.jpg", "artistic"),
         ("cad_640.jpeg", "artistic"),
-        ("44296041_77.jpg", "artistic"),
-        ("edgar-degas_cafe-concert-at-les-ambassadeurs-1877.jpg", "artistic"),
         ("j.-e.-h.-macdonald_mountain-snowfall-lake-oesa-1932.jpg", "artistic"),
         ("my photo.jpg", ""),
         # No version-4 identifier.
@@ -332,23 +264,10 @@ def test_the_released_sample_parses_completely(reference: Path, config: str) -> 
     assert part["question_type"][:] == [{"perception": "what", "empathy": "how", "assessment": "how"}[config]] * 3
 
 
-@pytest.mark.parametrize("config", ["perception", "empathy"])
-def test_the_mini_release_has_every_kind_of_question(config: str) -> None:
-    part = load_dataset("aesbench", config, data_dir=mini.release("aesbench"), split="test")
+def test_the_mini_release_has_every_kind_of_question() -> None:
+    part = load_dataset("aesbench", "perception", data_dir=mini.release("aesbench"), split="test")
     kinds = Counter(zip(part["question_type"], part["image_source"], strict=True))
     assert len(part) == 72 and len(kinds) == 16
     assert {len(options) for options in part["options"]} == {2, 3, 4}
     letters = Counter(part["answer"])
     assert letters["A"] > 12 and letters["B"] > 12 and letters["C"] > 8 and letters["D"] > 2
-
-
-def test_mini_levels_agree_between_assessment_and_interpretation() -> None:
-    folder = mini.release("aesbench")
-    assessed = load_dataset("aesbench", "assessment", data_dir=folder, split="test")
-    interpreted = load_dataset("aesbench", "interpretation", data_dir=folder, split="test")
-    assert len(assessed) == len(interpreted) == 72 and set(interpreted["level"]) == {"high", "medium", "low"}
-    for first, second in zip(assessed, interpreted, strict=True):
-        assert first["options"]["ABC".index(first["answer"])].lower() == second["level"]
-        assert second["level"] in second["question"] and second["description"].endswith(".")
-    released = json.loads((folder / "AesBench_evaluation.json").read_text(encoding="utf-8"))
-    assert any("\nD)Because" in entry["AesP"]["Options"] for entry in released.values())

@@ -1,15 +1,12 @@
 import io
 import struct
-import warnings
 import zlib
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from eyechart.datasets_scripts.common.errors import BadImageError
 from eyechart.datasets_scripts.common.images import encoded_image, open_image
 
 
@@ -46,19 +43,6 @@ def test_every_source_gives_the_same_decoded_pixels(kind: str, tmp_path: Path) -
         np.testing.assert_array_equal(np.asarray(image), np.asarray(noise()))
 
 
-def test_flipped_bits_are_refused_or_decoded_but_raise_nothing_else() -> None:
-    rng = np.random.default_rng(1)
-    for kind in ("PNG", "JPEG", "WEBP", "GIF", "TIFF", "BMP"):
-        data = np.frombuffer(encoded(noise(), kind), np.uint8)
-        for _ in range(20):
-            damaged = data.copy()
-            damaged[rng.integers(0, len(data), 8)] = rng.integers(0, 256, 8)
-            try:
-                open_image(damaged.tobytes())
-            except BadImageError:
-                continue
-
-
 def test_the_exif_orientation_is_left_as_it_is() -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
@@ -79,31 +63,9 @@ def test_every_other_mode_becomes_rgb(mode: str) -> None:
     assert (image.mode, image.size) == ("RGB", (1, 1))
 
 
-def test_transparent_palette_gives_rgb_without_a_warning() -> None:
-    palette = noise().quantize(8)
-    assert open_image(encoded(palette, "PNG", transparency=b"\x10\x20")).mode == "RGB"
-
-
-def test_threads_leave_the_warning_filters_as_they_were() -> None:
-    before = list(warnings.filters)
-    data = encoded(noise(), "PNG")
-    with ThreadPoolExecutor(8) as pool:
-        assert all(image.mode == "RGB" for image in pool.map(open_image, [data] * 200))
-    assert warnings.filters == before
-
-
-@pytest.mark.parametrize("kind", ["PNG", "JPEG", "MPO", "BMP", "WEBP", "GIF", "TIFF"])
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "MPO"])
 def test_an_encoded_image_is_the_files_bytes_and_its_true_kind(kind: str, tmp_path: Path) -> None:
     data, mime_type = encoded(noise(), kind), f"image/{'jpeg' if kind == 'MPO' else kind.lower()}"
     (tmp_path / "image.xyz").write_bytes(data)
     assert encoded_image(tmp_path / "image.xyz") == (data, mime_type)
     assert encoded_image({"bytes": data, "path": "elsewhere.png"}) == (data, mime_type)
-
-
-def test_an_encoded_image_is_refused_where_an_opened_one_is() -> None:
-    data = encoded(noise(), "PNG")
-    for bad in (b"", b"rubbish", data[: len(data) // 2], {"bytes": None, "path": "nowhere.png"}):
-        with pytest.raises(BadImageError):
-            encoded_image(bad)
-    with pytest.raises(BadImageError, match=r"elsewhere\.png: the image has .*limit is 100,000,000"):
-        encoded_image({"bytes": png_header(10_001, 10_000), "path": "elsewhere.png"})

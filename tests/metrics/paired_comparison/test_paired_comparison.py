@@ -109,16 +109,6 @@ def test_pools_are_ranked_apart(metric) -> None:
         assert np.ptp(found[f"{name}_ci95"]) < min(widths)
 
 
-def test_rows_may_come_in_any_order(metric) -> None:
-    rows = _pools(_rows(noise=8), _rows(seed=1, noise=8))
-    order = np.random.default_rng(0).permutation(len(rows["predictions"]))
-    mixed = {name: [values[row] for row in order] for name, values in rows.items()}
-    found, expected = metric.compute(**mixed, resamples=1), metric.compute(**rows, resamples=1)
-    assert found["scores"] == expected["scores"]
-    for name in ("consistency", "accuracy_all", "srcc", "plcc", "krcc", "plcc_fitted"):
-        assert found[name] == pytest.approx(expected[name])
-
-
 def test_undefined_pools_are_left_out_or_zero(metric) -> None:
     silent = _rows() | {"predictions": ["A"] * 120, "reversed_predictions": ["A"] * 120}
     rows = _pools(_rows(noise=8), silent, _rows(seed=2, noise=8))

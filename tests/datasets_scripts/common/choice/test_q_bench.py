@@ -16,15 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from eyechart.datasets_scripts import left_out, load_dataset, mini
-from eyechart.datasets_scripts.common.errors import (
-    BadAnnotationError,
-    BadArchiveError,
-    MissingFileError,
-    MissingImagesError,
-    UsageError,
-)
-from eyechart.datasets_scripts.export import export
+from eyechart.datasets_scripts import left_out, load_dataset
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, MissingImagesError, UsageError
 from eyechart.datasets_scripts.llvisionqa import llvisionqa as single_script
 from eyechart.datasets_scripts.llvisionqa_pairs import llvisionqa_pairs as pair_script
 from tests.real_pairs import released_dev_rows
@@ -68,7 +61,7 @@ def pairs(tmp_path: Path, write_image: Callable[..., None]) -> Folder:
     return write
 
 
-@pytest.mark.parametrize("image_folder", ["", "images", "images_llvisionqa"])
+@pytest.mark.parametrize("image_folder", ["", "images_llvisionqa"])
 def test_the_layouts_of_single_images(llvisionqa: Folder, image_folder: str) -> None:
     parts = load_dataset("llvisionqa", data_dir=llvisionqa(image_folder=image_folder))
     assert list(parts) == ["dev", "test"]
@@ -88,7 +81,7 @@ def test_the_layouts_of_single_images(llvisionqa: Folder, image_folder: str) -> 
     assert parts["test"]["answer"][:] == ["", "", ""]
 
 
-@pytest.mark.parametrize("image_folder", ["all_single_images", "images", ""])
+@pytest.mark.parametrize("image_folder", ["all_single_images", ""])
 def test_the_layouts_of_pairs(pairs: Folder, image_folder: str) -> None:
     parts = load_dataset("llvisionqa_pairs", data_dir=pairs(image_folder=image_folder))
     assert list(parts) == ["dev", "test"]
@@ -113,34 +106,11 @@ def test_the_layouts_of_pairs(pairs: Folder, image_folder: str) -> None:
     [
         ("llvisionqa_compare_dev\\00079.jpg_cat_09769.jpg.jpg", ["00079.jpg", "09769.jpg"]),
         ("llvisionqa_compare_test\\I03_05_01.png_cat_AVA__281981.jpg.jpg", ["I03_05_01.png", "AVA__281981.jpg"]),
-        ("llvisionqa_compare_dev/647.JPG_cat_54.bmp.jpg", ["647.JPG", "54.bmp"]),
-        ("a.webp_cat_b.webp.jpg", ["a.webp", "b.webp"]),
         ("..\\..\\a.jpg_cat_b.jpg.jpg", ["a.jpg", "b.jpg"]),
     ],
 )
 def test_names_of_the_two_images(img_path: str, names: list[str]) -> None:
     assert pair_script.pair_names(img_path) == names
-
-
-def test_codes_and_ids(llvisionqa: Folder, qa_row: Row, pairs: Folder) -> None:
-    changes = [{"type": code % 3, "concern": code, "question": f"{code}?"} for code in range(4)]
-    rows = [qa_row(code % 2, **change) for code, change in enumerate(changes)]
-    part = load_dataset("llvisionqa", data_dir=llvisionqa(dev=rows), split="dev")
-    assert part["question_type"][:3] == ["yes-or-no", "what", "how"]
-    assert part["concern"][:] == ["distortion", "other", "in-context distortion", "in-context other"]
-    assert part["id"][:] == ["dev-0.png", "dev-1.png", "dev-0.png-2", "dev-1.png-2"]
-    rows = [pair_row(1, **change) for change in changes]
-    part = load_dataset("llvisionqa_pairs", data_dir=pairs(dev=rows), split="dev")
-    assert part["concern"][:] == ["distortion", "concern 1", "concern 2", "concern 3"]
-    assert part["id"][:3] == ["dev-0.png_cat_1.png", "dev-0.png_cat_1.png-2", "dev-0.png_cat_1.png-3"]
-
-
-def test_text_is_composed_and_stripped(llvisionqa: Folder, qa_row: Row) -> None:
-    name = "10:30 e\N{COMBINING ACUTE ACCENT}.png"
-    rows = [qa_row(0, img_path=name, candidates=["Blur ", " Noise"], correct_ans="Noise  ", question=" Why? ")]
-    row = load_dataset("llvisionqa", data_dir=llvisionqa(dev=rows, test="absent", images=[name]), split="dev")[0]
-    assert (row["id"], row["question"]) == ("dev-10:30 \N{LATIN SMALL LETTER E WITH ACUTE}.png", "Why?")
-    assert (row["options"], row["answer"], row["images"][0].size) == (["Blur", "Noise"], "B", (10, 8))
 
 
 OUTSIDE = "points outside the image folder"
@@ -150,24 +120,12 @@ OUTSIDE = "points outside the image folder"
     ("change", "reason"),
     [
         ({"type": 3}, "field 'type' must be one of 0 = yes-or-no, 1 = what, 2 = how; found 3"),
-        ({"concern": None}, "found None"),
-        ({"question": None}, "field 'question' is missing"),
         ({"question": " "}, "field 'question' is empty"),
-        ({"question": "a\ud83d"}, "column 'question' is not valid Unicode"),
         ({"candidates": ["Noise", "\udc4d"]}, "column 'options' is not valid Unicode"),
-        ({"img_path": 7}, "field 'img_path' must be text, found 7"),
         ({"img_path": "../secret.png"}, OUTSIDE),
-        ({"img_path": "/etc/secret.png"}, OUTSIDE),
-        ({"img_path": "C:/secret.png"}, OUTSIDE),
-        ({"img_path": "C:secret.png"}, OUTSIDE),
         ({"img_path": "a\\..\\..\\secret.png"}, OUTSIDE),
-        ({"img_path": "\\\\server\\secret.png"}, OUTSIDE),
-        ({"img_path": "a\0.png"}, OUTSIDE),
-        ({"candidates": []}, "expected 1 to 26 non-empty options"),
-        ({"candidates": ["Noise", " "]}, "['Noise', '']"),
         ({"candidates": "Noise"}, "options must be a list of texts, found 'Noise'"),
         ({"correct_ans": "Rain"}, "'Rain' is not one of the options ['Blur', 'Noise', 'None']"),
-        ({"correct_ans": None}, "None is not one of the options"),
         ({"question": "What is the distortion of image 0?", "img_path": "0.png"}, "duplicate id 'dev-0.png'"),
     ],
 )
@@ -187,12 +145,8 @@ def test_bad_rows_of_single_images(llvisionqa: Folder, qa_row: Row, change: dict
     ("change", "reason"),
     [
         ({"correct_choice": "A"}, "'correct_ans' is option B, but 'correct_choice' is option A"),
-        ({"correct_choice": "D"}, "answer must be one of ['A', 'B', 'C'], found 'D'"),
         ({"candidates": ["No", "Yes", "No"], "correct_ans": "No", "correct_choice": "B"}, "is option A, but"),
-        ({"img_path": "llvisionqa_compare_dev\\0.png.jpg"}, "'img_path' must be <first>_cat_<second>.jpg"),
         ({"img_path": "dev\\0.png_cat_1.png_cat_2.png.jpg"}, "<first>_cat_<second>.jpg"),
-        ({"img_path": "dev\\0.png_cat_1.png"}, "<first>_cat_<second>.jpg"),
-        ({"img_path": "dev\\_cat_1.png.jpg"}, "<first>_cat_<second>.jpg"),
         ({"img_path": "dev\\.._cat_1.png.jpg"}, OUTSIDE),
         ("[1, 2]", "expected a JSON object, found [1, 2]"),
         ('{"type": 2,', "not valid JSON"),
@@ -205,12 +159,6 @@ def test_bad_rows_of_pairs(pairs: Folder, change: dict[str, Any] | str, reason: 
         load_dataset("llvisionqa_pairs", data_dir=folder)
     assert (caught.value.row, caught.value.path) == (3, str(folder / "q-bench2-a1-dev.jsonl"))
     assert reason in caught.value.reason
-
-
-@pytest.mark.parametrize("rows", [{"a": 1}, "text", []])
-def test_files_without_a_list_of_rows(llvisionqa: Folder, rows: Any) -> None:
-    with pytest.raises(BadAnnotationError, match=r"llvisionqa_dev\.json: .*(list of objects|no row)"):
-        load_dataset("llvisionqa", data_dir=llvisionqa(dev=rows), skip_bad=True)
 
 
 def test_missing_images_are_one_error_with_a_count(llvisionqa: Folder, qa_row: Row) -> None:
@@ -227,20 +175,6 @@ def test_missing_images_are_one_error_with_a_count(llvisionqa: Folder, qa_row: R
     with pytest.raises(BadAnnotationError, match="no row of split 'dev' can be loaded"):
         load_dataset("llvisionqa", data_dir=folder, skip_missing=True)
     assert load_dataset("llvisionqa", data_dir=folder, split="dev", images="skip")["images"][:] == [[]] * 10
-
-
-def test_a_picture_of_both_images_is_not_used(pairs: Folder, write_image: Callable[..., None]) -> None:
-    folder = pairs(dev=[pair_row(2)], test="absent", count=2)
-    write_image(folder / "llvisionqa_compare_dev" / "0.png_cat_2.png.jpg")
-    with pytest.raises(MissingImagesError, match=r"1 item:\n  dev dev-0\.png_cat_2\.png: 2\.png\nSearched: .*all_sing"):
-        load_dataset("llvisionqa_pairs", data_dir=folder)
-
-
-def test_one_split_alone(llvisionqa: Folder) -> None:
-    folder = llvisionqa(test="absent")
-    assert list(load_dataset("llvisionqa", data_dir=folder)) == ["dev"]
-    with pytest.raises(MissingFileError, match=r"no annotation file for split 'test'; splits found: dev"):
-        load_dataset("llvisionqa", data_dir=folder, split="test")
 
 
 @pytest.mark.parametrize(
@@ -307,21 +241,13 @@ def test_bad_rows_of_parquet(write_parquet: Callable[..., Path]) -> None:
     part = load_dataset("llvisionqa", data_dir=folder, split="dev", skip_missing=True)
     assert part["id"][:] == ["dev-0", "dev-1", "dev-2", "dev-4"]
     assert [item["id"] for item in left_out(part)] == ["dev-3"]
-    for change, reason in (
-        ({"correct_choice": "D"}, r"row 4: answer must be one of \['A', 'B', 'C'\], found 'D'"),
-        ({"question_type": 3}, "row 4: field 'question_type' must be one of .* found 3"),
-        ({"id": None}, "row 4: field 'id' is empty"),
-    ):
-        write_parquet("llvisionqa", **change)
-        with pytest.raises(BadAnnotationError, match=rf"dev-.*\.parquet, {reason}"):
-            load_dataset("llvisionqa", data_dir=folder)
+    write_parquet("llvisionqa", correct_choice="D")
+    with pytest.raises(BadAnnotationError, match=r"dev-.*\.parquet, row 4: answer must be one of .*, found 'D'"):
+        load_dataset("llvisionqa", data_dir=folder)
     file = folder / "data" / "dev-00000-of-00001.parquet"
     pq.write_table(pq.read_table(file).drop_columns(["question_concern"]), file)
     with pytest.raises(BadAnnotationError, match="missing column 'question_concern'"):
         load_dataset("llvisionqa", data_dir=folder)
-    file.write_bytes(b"PAR1 rubbish")
-    with pytest.raises(BadAnnotationError, match="cannot be read as Parquet"):
-        load_dataset("llvisionqa", data_files={"dev": str(file)})
 
 
 def test_data_files_say_which_split(llvisionqa: Folder) -> None:
@@ -332,10 +258,6 @@ def test_data_files_say_which_split(llvisionqa: Folder) -> None:
     assert list(load_dataset("llvisionqa", data_files={"dev": str(other)})) == ["dev"]
     with pytest.raises(UsageError, match="does not show which split it is"):
         load_dataset("llvisionqa", data_files=str(other))
-    with pytest.raises(UsageError, match="unknown split 'dve' in data_files; did you mean 'dev'"):
-        load_dataset("llvisionqa", data_files={"dve": str(other)})
-    with pytest.raises(MissingFileError, match="data_files of dataset 'llvisionqa'"):
-        load_dataset("llvisionqa", data_files={"dev": str(folder / "none.json")})
 
 
 def archive(folder: Path, path: Path) -> None:
@@ -380,46 +302,6 @@ def test_the_archive_of_images_is_unpacked_in_a_folder_and_downloaded_without_on
         load_dataset(name, streaming=True)
 
 
-def test_an_archive_is_left_alone_if_images_are_unpacked_or_skipped(llvisionqa: Folder) -> None:
-    folder = llvisionqa()
-    (folder / "images_llvisionqa.tar").write_bytes(b"not an archive")
-    assert len(load_dataset("llvisionqa", data_dir=folder, split="dev")) == 3
-    for number in range(3):
-        (folder / f"{number}.png").unlink()
-    assert len(load_dataset("llvisionqa", data_dir=folder, split="dev", images="skip")) == 3
-    with pytest.raises(BadArchiveError, match=r"images_llvisionqa\.tar: not a tar, tar\.gz or zip archive, or corrupt"):
-        load_dataset("llvisionqa", data_dir=folder, split="dev")
-
-
-@pytest.mark.parametrize(
-    ("options", "choice", "letter"),
-    [
-        (["No", "No"], None, "A"),
-        (["No", "No"], "A", "A"),
-        (["No", "No"], "B", "B"),
-        (["Yes", "No", "No"], "C", "C"),
-        (["No"], None, "A"),
-        (["No"], "A", "A"),
-    ],
-)
-def test_repeated_and_single_options(pairs: Folder, options: list[str], choice: str | None, letter: str) -> None:
-    folder = pairs(dev=[pair_row(1, candidates=options, correct_ans="No", correct_choice=choice)])
-    part = load_dataset("llvisionqa_pairs", data_dir=folder, split="dev")
-    assert (part[0]["options"], part[0]["answer"]) == (options, letter)
-
-
-def test_the_mini_pairs_have_every_kind_of_question() -> None:
-    parts = load_dataset("llvisionqa_pairs", data_dir=mini.release("llvisionqa_pairs"))
-    assert {split: len(part) for split, part in parts.items()} == {"dev": 96, "test": 24}
-    for part in parts.values():
-        kinds = Counter(zip(part["question_type"], part["concern"], strict=True))
-        assert len(kinds) == 12 and len(set(kinds.values())) == 1
-        assert {len(options) for options in part["options"]} == {2, 3, 4}
-        assert {len(images) for images in part["images"]} == {2}
-    assert min(Counter(parts["dev"]["answer"])[letter] for letter in "ABC") > 12
-    assert "correct" not in (mini.release("llvisionqa_pairs") / "q-bench2-a1-test.jsonl").read_text(encoding="utf-8")
-
-
 def test_the_real_files_parse_completely(reference: Path) -> None:
     folder = reference / "llvisionqa"
     parts = load_dataset("llvisionqa", data_dir=folder, images="skip")
@@ -446,7 +328,7 @@ def test_all_1000_real_pairs_load(reference: Path, tmp_path: Path, has_letters: 
     assert Counter(map(len, part["options"])) == {1: 1, 2: 422, 3: 478, 4: 99}
     expected = [item["correct_choice"] for item in real_rows]
     assert part["answer"][:] == [*expected[:872], row_873, *expected[873:]]
-    for position in ("last", 0, 1, 2, "random"):
+    for position in ("last", 1):
         options = {"refusal_position": position}
         moved = load_dataset("llsavisionqa", "pair", data_dir=tmp_path, images="skip", split="dev", options=options)
         for plain, shown in zip(part, moved, strict=True):
@@ -454,15 +336,3 @@ def test_all_1000_real_pairs_load(reference: Path, tmp_path: Path, has_letters: 
             assert shown["options"].pop(place) == "I don't know" and shown["options"] == plain["options"]
             left = [letter for letter in "ABCDE"[: len(plain["options"]) + 1] if letter != shown["refusal"]]
             assert left["ABCD".index(plain["answer"])] == shown["answer"]
-
-
-def test_repeated_and_single_real_options_are_exported(reference: Path, tmp_path: Path, write_image: Any) -> None:
-    rows = [released_dev_rows(reference)[place] for place in (0, 128, 872, 964)]
-    for item in rows:
-        for name in pair_script.pair_names(item["img_path"]):
-            write_image(tmp_path / "release" / "all_single_images" / name)
-    (tmp_path / "release" / "q-bench2-a1-dev.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    folder = export("llvisionqa_pairs", out=tmp_path / "exported", data_dir=tmp_path / "release")
-    again = datasets.load_dataset(str(folder), split="dev")
-    assert again["options"][:] == [item["candidates"] for item in rows]
-    assert again["answer"][:] == [item["correct_choice"] for item in rows] == ["B", "A", "B", "D"]

@@ -78,26 +78,6 @@ def test_q_benchs_tables(tmp_path: Path, q_bench_rows: list[Row]) -> None:
     assert len(part) == 3 and [item["id"] for item in left_out(part)] == ["3"]
 
 
-def test_codes_and_names_of_images_are_read_if_a_table_has_them(tmp_path: Path, q_bench_rows: list[Row]) -> None:
-    rows = [
-        {**row, "type": code, "concern": 3 - row["index"], "image_name": name, "question": f"{row['index']}?"}
-        for row, code, name in zip(q_bench_rows, (0, 1, 2, 1), ("a.jpg", "b.jpg", "a.jpg", ""), strict=True)
-    ]
-    part = load_dataset("llvisionqa", data_dir=write(tmp_path / "release" / "Q-Bench1_VAL.tsv", rows), split="dev")
-    assert part["id"][:] == ["dev-a.jpg", "dev-b.jpg", "dev-a.jpg-2", "dev-3"]
-    assert part["question_type"][:] == ["yes-or-no", "what", "how", "what"]
-    assert part["concern"][:] == ["in-context other", "in-context distortion", "other", "distortion"]
-
-
-def test_unknown_categories_are_kept_and_named(tmp_path: Path, q_bench_rows: list[Row]) -> None:
-    rows = with_column("category", q_bench_rows, "lens distortion", "how", "2", "What/How")
-    folder = write(tmp_path / "release" / "Q-Bench1_VAL.tsv", with_column("type", rows, "", "", "", "7"))
-    with pytest.warns(CategoryWarning, match=r"unknown categories \['2', '7', 'What/How', 'lens distortion'\]; .*'con"):
-        part = load_dataset("llvisionqa", data_dir=folder, split="dev")
-    assert part["concern"][:] == ["lens distortion", "", "2", "What/How"]
-    assert part["question_type"][:] == ["", "how", "", ""]
-
-
 @pytest.fixture
 def aes_rows(image: str) -> list[Row]:
     """The three questions on two images, as the columns of AesBench_TEST are: image_name, and no answer or category."""
@@ -150,7 +130,7 @@ def test_a_row_without_a_part_is_an_error_except_for_assessment(tmp_path: Path, 
     assert len(load_dataset("aesbench", "empathy", data_dir=folder, split="test")) == 2
 
 
-@pytest.mark.parametrize("column", ["category", "l2-category", "split"])
+@pytest.mark.parametrize("column", ["category", "split"])
 def test_aesbenchs_toy_table_has_answers(tmp_path: Path, aes_rows: list[Row], column: str) -> None:
     rows = [{**row, column: row["task"].removesuffix("1"), "answer": "B"} for row in without(aes_rows, "image_name")]
     folder = write(tmp_path / "release" / "AesBench_VAL.tsv", without(rows, "task"))

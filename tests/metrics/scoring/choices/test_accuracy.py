@@ -1,4 +1,4 @@
-""""""
+"""Accuracy of choices, yes/no accuracy and position bias, by hand, by SciPy and by Q-Bench's tables."""
 
 import itertools
 import json

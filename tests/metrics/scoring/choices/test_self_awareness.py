@@ -1,4 +1,3 @@
-import math
 import runpy
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from eyechart.metrics.scoring.choices.self_awareness import (
     self_awareness_scores,
     without_refusal,
 )
-from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
+from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import Items
 from eyechart.metrics.scoring.judging.replies import Judge, name_or_none
 from eyechart.metrics.scoring.statistics.intervals import wilson_interval
@@ -78,14 +77,6 @@ def test_every_cell_of_the_papers_tables(images: str, model: str) -> None:
     assert round(found["score_cc"], 3) + round(found["score_rc"], 3) == pytest.approx(printed[8], abs=1e-9)
 
 
-def _counted(n: int, n_refused: int, right: int, rightly_refused: int) -> dict[str, Any]:
-    """Scores of questions of which so many had these outcomes."""
-    answers = ["right answer"] * right + ["wrong answer"] * (n - n_refused - right)
-    refusals = ["right refusal"] * rightly_refused + ["wrong refusal"] * (n_refused - rightly_refused)
-    refused = [False] * len(answers) + [True] * len(refusals)
-    return awareness_shares(refused, [*answers, *refusals], Clusters.of(None, n))
-
-
 def _nonzero(shares: dict[str, float]) -> dict[str, float]:
     return {name: share for name, share in shares.items() if share}
 
@@ -114,16 +105,6 @@ def test_by_hand() -> None:
     assert (halves["first"]["forced_unmatched"], halves["second"]["forced_unmatched"]) == (0, 2)
 
 
-def test_groups_hold_the_same_scores_as_their_rows_alone() -> None:
-    first, forced = ["C", "D", "D", "A", "D"], [None, "C", "B", None, "A"]
-    with pytest.warns(UndefinedScoreWarning, match="kind=z: answer_accuracy and answer_accuracy_ci95 are nan"):
-        found = _scores(_items(first, forced), groups={"kind": ["x", "x", "y", "y", "z"]})
-    for kind, rows in (("x", slice(0, 2)), ("y", slice(2, 4))):
-        applying = {"extraction_mode": "declared", "fallback": "wrong"}
-        assert found["by_kind"][kind] | applying == _scores(_items(first[rows], forced[rows]))
-    assert set(found) - set(found["by_kind"]["x"]) == {"by_kind", "extraction_mode", "fallback"}
-
-
 @pytest.mark.parametrize(("place", "refusal"), [(0, "A"), (1, "B"), (3, "D")])
 def test_letters_of_the_forced_pass_are_those_of_the_shorter_list(place: int, refusal: str) -> None:
     others = OPTIONS[:3]
@@ -135,24 +116,6 @@ def test_letters_of_the_forced_pass_are_those_of_the_shorter_list(place: int, re
         items = read_self_awareness(replies)
         assert items["outcome"] == ["wrong refusal" if right else "unreadable" if forced == "D" else "right refusal"]
         assert right == (items["forced_choice"] == [reference])
-
-
-@given(st.integers(1, 60), st.data())
-def test_identities(n: int, data: st.DataObject) -> None:
-    answered = data.draw(st.integers(0, n))
-    right = data.draw(st.integers(0, answered))
-    rightly_refused = data.draw(st.integers(0, n - answered))
-    found = _counted(n, n - answered, right, rightly_refused)
-    if answered:
-        assert found["score_cc"] == pytest.approx(100 * found["answer_rate"] * found["answer_accuracy"])
-    else:
-        assert math.isnan(found["answer_accuracy"])
-    assert found["score_sa"] == pytest.approx(found["score_cc"] + found["score_rc"])
-    assert 0 <= found["score_cc"] <= found["score_sa"] <= 100 + 1e-9
-    assert found["score_rc"] <= 100 * (1 - found["answer_rate"]) + 1e-9
-    for name in ("score_cc", "score_rc", "score_sa", "answer_rate"):
-        low, high = found[f"{name}_ci95"]
-        assert low - 1e-9 <= found[name] <= high + 1e-9
 
 
 REPLIES = st.sampled_from(["A", "C", "Medium", "D", "I don't know", VAGUE, "", "A or B"])
@@ -195,16 +158,6 @@ def test_a_vote_says_whether_the_forced_reply_is_right(vote: str, score_rc: floa
     items = _items(["D"], [VAGUE], judge=lambda messages, n: [vote] * n, judge_template="q_bench_vote")
     found = _scores(items, judge_template="q_bench_vote")
     assert found["score_rc"] == score_rc and found["forced_unmatched"] == (vote == "no idea")
-
-
-def test_random_fallback_draws_both_items() -> None:
-    items = _items([VAGUE] * 400, [None] * 400, fallback="random", seed=3)
-    # Five draws, of which one is the refusal; then four, of which one is X.
-    drawn = [choice for choice, step in zip(items["forced_choice"], items["forced_step"], strict=True) if step]
-    assert 50 < len(drawn) < 110 and set(drawn) == {"A", "B", "C", None}
-    found = _scores(items)
-    assert found["forced_unmatched"] == drawn.count(None)
-    assert found["score_rc"] == 100 * sum(letter in ("A", "B") for letter in drawn) / 400
 
 
 def test_the_judge_is_not_asked_where_a_forced_reply_is_missing() -> None:

@@ -169,17 +169,11 @@ def test_the_curve_ends_at_the_score_of_all_rounds(drawn: Drawn, settings: PairS
     assert {name: end[name] for name in end if name != "rounds"} == {name: whole[name] for name in end if name in whole}
 
 
-def test_a_judge_by_opinion_scores_bounds_a_noisy_one_whose_ranking_approaches_its_scores() -> None:
-    # As Fig. 3 shows for NIQE and DBCNN.
-    drawn = Drawn(np.random.default_rng(1).random(60), rounds=60, noise=0.4, seed=2)
-    perfect, noisy = ([part["srcc"] for part in drawn.curve(scores)] for scores in (drawn.quality, drawn.scores))
-    assert all(one > other for one, other in zip(perfect, noisy, strict=True))
-    assert perfect[-1] > 0.95 > perfect[0]
+def test_the_limit_of_the_curve_is_that_of_the_scores_themselves(drawn: Drawn) -> None:
     limit = score_limit({f"i{i}": score for i, score in enumerate(drawn.scores)}, drawn.pairs, DEFAULT)
     assert limit["srcc"] == pytest.approx(stats.spearmanr(drawn.scores, drawn.quality)[0])
     assert limit["plcc"] == pytest.approx(stats.pearsonr(drawn.scores, drawn.quality)[0])
-    assert limit["n_images"] == 60
-    assert abs(noisy[-1] - limit["srcc"]) < 0.02 < abs(noisy[0] - limit["srcc"])
+    assert limit["n_images"] == 40
 
 
 def test_rounds_are_counted_in_order_and_may_be_undefined() -> None:

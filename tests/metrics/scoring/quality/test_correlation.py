@@ -26,16 +26,6 @@ def test_equal_to_scipy_with_ties(pairs: list[tuple[int, int]]) -> None:
     assert krcc(x, y) == pytest.approx(stats.kendalltau(x, y).statistic, abs=1e-12)
 
 
-@given(VALUES)
-def test_symmetric_bounded_and_blind_to_scale(pairs: list[tuple[int, int]]) -> None:
-    x, y = np.array(pairs, dtype=float).T
-    for score in (plcc, srcc, krcc):
-        assert -1 <= score(x, y) <= 1
-        assert score(x, y) == pytest.approx(score(y, x), abs=1e-12)
-        assert score(3 * x + 1, y) == pytest.approx(score(x, y), abs=1e-9)
-        assert score(-x, y) == pytest.approx(-score(x, y), abs=1e-9)
-
-
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
 def test_pearson_of_extreme_numbers(scale: float) -> None:
     assert plcc(np.array([1.0, 2.0, 4.0]) * scale, [1, 2, 3]) == pytest.approx(plcc([1, 2, 4], [1, 2, 3]))
@@ -190,14 +180,6 @@ def _least_error(x: np.ndarray, y: np.ndarray, line: bool) -> float:
     return min(polished(*curve) for _, *curve in sorted(found)[:10])
 
 
-def _of(n: int, draw: Callable[[Rng, int], np.ndarray], curve: Callable[[Rng, np.ndarray], np.ndarray]) -> Data:
-    def drawn(rng: Rng) -> tuple[np.ndarray, np.ndarray]:
-        x = draw(rng, n)
-        return x, curve(rng, x)
-
-    return drawn
-
-
 def _outlier(n: int) -> Data:
     """A steep end, and one point far beyond the other end."""
 
@@ -209,33 +191,32 @@ def _outlier(n: int) -> Data:
     return drawn
 
 
-def _uniform(rng: Rng, n: int) -> np.ndarray:
-    return rng.uniform(-2, 2, n)
-
-
-def _normal(rng: Rng, n: int) -> np.ndarray:
-    return rng.normal(size=n)
-
-
-def _noise(rng: Rng, x: np.ndarray) -> np.ndarray:
-    return rng.normal(size=len(x))
+def _noise(n: int) -> Data:
+    return lambda rng: (rng.normal(size=n), rng.normal(size=n))
 
 
 def _heavy(n: int) -> Data:
-    return _of(n, lambda rng, n: rng.standard_t(1.5, size=n), _noise)
+    return lambda rng: (rng.standard_t(1.5, size=n), rng.normal(size=n))
+
+
+def _curve(curve: Callable[[np.ndarray], np.ndarray]) -> Data:
+    def drawn(rng: Rng) -> tuple[np.ndarray, np.ndarray]:
+        x = rng.uniform(-2, 2, 40)
+        return x, curve(x) + 0.1 * rng.normal(size=40)
+
+    return drawn
 
 
 # Seeds of which simpler searches lost.
 HARD: list[tuple[Data, int]] = [
-    (_of(40, _uniform, lambda rng, x: (x > 0.4) + 0.1 * x + 0.1 * _noise(rng, x)), 0),
-    (_of(40, _normal, lambda rng, x: 1.0 * (x > -0.7) + 1.2 * (x > 0.8) + 0.1 * _noise(rng, x)), 0),
-    (_of(40, _uniform, lambda rng, x: np.clip(x, -0.3, 0.2) + 0.05 * _noise(rng, x)), 0),
-    (_of(40, _uniform, lambda rng, x: np.sin(4 * x) + 0.3 * _noise(rng, x)), 31),
-    (_of(40, _normal, lambda rng, x: -np.exp(2 * x) + 0.1 * _noise(rng, x)), 0),
-    (_of(40, lambda rng, n: rng.integers(-5, 6, n) * 1.0, _noise), 0),
     *((_outlier(n), seed) for n, seed in ((8, 39), (12, 24), (12, 72))),
-    *((_of(n, _normal, _noise), seed) for n, seed in ((7, 12), (10, 140), (12, 159))),
+    *((_noise(n), seed) for n, seed in ((7, 12), (10, 140), (12, 159))),
     *((_heavy(n), seed) for n, seed in ((7, 96), (8, 154), (12, 50), (40, 5))),
+    (_curve(lambda x: 1.0 * (x > -0.7) + 1.2 * (x > 0.8)), 0),
+    (_curve(lambda x: np.clip(x, -0.3, 0.2)), 0),
+    (_curve(lambda x: np.sin(4 * x)), 31),
+    (_curve(lambda x: -np.exp(2 * x)), 0),
+    (lambda rng: (rng.integers(-5, 6, 40) * 1.0, rng.normal(size=40)), 0),
 ]
 
 

@@ -112,20 +112,6 @@ def test_pairs_without_a_common_image_have_wilsons_interval() -> None:
     assert (found.low, found.high) == pytest.approx((low, high))
 
 
-def test_thirty_images_detect_a_difference() -> None:
-    """30 images of 12 rounds, 75 % against 60 %; a test that knows the correlation detects it in most of 200 runs."""
-    rng, detected, differences = np.random.default_rng(7), 0, []
-    for _ in range(200):
-        first, second = pairs_of(30, 12, rng)
-        ease = rng.normal(size=30)
-        right = [rng.random(180) < 1 / (1 + np.exp(-(place + ease[first] + ease[second]))) for place in (1.4, 0.5)]
-        found = dyadic_mean_difference(*right, first.tolist(), second.tolist())
-        detected += found.p_value < 0.05
-        differences.append(found.difference)
-    oracle = np.mean(np.abs(differences) > 1.96 * np.std(differences))
-    assert oracle > 0.5 and detected / 200 > oracle / 2
-
-
 @pytest.mark.parametrize(("images", "log_odds", "truth"), [(60, 1.867, 0.8), (160, 4.35, 0.97)])
 def test_high_shares_are_covered(images: int, log_odds: float, truth: float) -> None:
     """In 600 runs; the table in `docs/coverage.md` counts 2,000."""

@@ -1,4 +1,4 @@
-"""Intervals against SciPy, published values and hand computations."""
+"""Intervals and the bootstrap against SciPy, published values and hand computations."""
 
 import math
 

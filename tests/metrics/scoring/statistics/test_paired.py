@@ -1,4 +1,4 @@
-"""Paired tests against published examples, SciPy and simulations of their error rates; places by these tests."""
+"""Paired tests, PLCCs and power against published examples, SciPy, hand computations and simulations."""
 
 import math
 from typing import Any
@@ -123,19 +123,6 @@ def test_coverage_of_a_difference_of_shares() -> None:
     rng, chances = np.random.default_rng(60), (0.69, 0.45)
     found = [mcnemar(*(rng.random(60) < chance for chance in chances)).interval for _ in range(1000)]
     assert 0.93 <= np.mean([low <= 0.24 <= high for low, high in found]) <= 0.97
-
-
-def test_few_clusters_detect_a_difference() -> None:
-    """At least half as often as a test that knows the correlation: 20 images with 10 questions each."""
-    rng, found = np.random.default_rng(2), []
-    numbers = np.repeat(np.arange(20), 10)
-    for _ in range(300):
-        ease = rng.normal(size=20)[numbers]
-        right = [rng.random(len(numbers)) < 1 / (1 + np.exp(-(place + ease))) for place in (1.4, 0.4)]
-        found.append(clustered_mean_difference(*right, Clusters(numbers)))
-    differences = np.array([one.difference for one in found])
-    oracle = np.mean(np.abs(differences) > 1.96 * differences.std())
-    assert oracle > 0.5 and np.mean([one.p_value < 0.05 for one in found]) > oracle / 2
 
 
 def test_a_difference_over_clusters_is_that_of_statsmodels() -> None:
@@ -326,29 +313,6 @@ def test_the_power_of_correlations_grows_with_the_difference(n: int) -> None:
     assert np.all(np.diff(found) > -1e-9) and found[0] == pytest.approx(0.05) and found[-1] > 0.94
     least = design.detectable(n)
     assert least is None or design.power(least, n) == pytest.approx(0.8, abs=1e-5)
-
-
-def test_the_power_of_clusters_is_that_of_simulated_runs() -> None:
-    """Three questions an image, of which a model has its own gain; 400 images are planned from what 100 show."""
-    rng = np.random.default_rng(2)
-
-    def draw(images: int) -> tuple[np.ndarray, np.ndarray, Clusters]:
-        ease = rng.beta(2, 1, images)[:, None]
-        gain = rng.choice([-0.2, 0.3], p=[0.45, 0.55], size=images)[:, None]
-        first = rng.random((images, 3)) < np.clip(ease + gain, 0, 1)
-        second = rng.random((images, 3)) < ease
-        return first.ravel(), second.ravel(), Clusters(np.repeat(np.arange(images), 3))
-
-    first, second, clusters = draw(200_000)
-    difference = first.astype(float) - second
-    independent = np.var(difference) / len(difference)
-    effect = clustered_variance(difference, clusters.numbers)[0] / independent
-    design = PairedDesign(
-        600_000, 200_000, np.var(difference), float(np.mean(first != second)), effect, is_clustered=True
-    )
-    tests = [clustered_mean_difference(*draw(400)) for _ in range(1500)]
-    found = np.mean([test.p_value <= 0.05 for test in tests])
-    assert design.power(float(difference.mean()), 1200) == pytest.approx(found, abs=0.02)
 
 
 @pytest.mark.parametrize("sizes", [[4] * 12, [1] * 60 + [10] * 4])

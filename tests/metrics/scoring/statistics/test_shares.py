@@ -99,16 +99,6 @@ def test_clustered_interval_by_hand() -> None:
     assert _width(found) > 1.3 * _width(share_interval(right))
 
 
-def test_one_cluster_more_never_changes_the_width_by_a_jump() -> None:
-    """Mean widths of runs with ten independent questions about each of 20 to 60 images."""
-    rng = np.random.default_rng(0)
-    widths = []
-    for images in range(20, 61):
-        numbers = Clusters(np.repeat(np.arange(images), 10))
-        widths.append(np.mean([_width(share_interval(rng.random(10 * images) < 0.7, numbers)) for _ in range(60)]))
-    assert np.all(np.abs(np.diff(np.log(widths))) < 0.15)
-
-
 @pytest.mark.parametrize(("images", "questions", "correlation"), [(20, 4, 0.3), (20, 10, 0.7), (60, 10, 0.0)])
 def test_few_clusters_are_covered(images: int, questions: int, correlation: float) -> None:
     """In 600 runs; the table in `docs/coverage.md` counts 2,000."""
@@ -164,17 +154,6 @@ def test_names_and_order_change_nothing(items: list[tuple[bool, int]], names: li
     found = share_interval([right[row] for row in order], Clusters.of([clusters[row] for row in order], len(items)))
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
     assert (found.kind, found.units) == (expected.kind, expected.units)
-
-
-@given(st.lists(st.booleans(), min_size=2, max_size=200), st.integers(2, 40))
-def test_merging_items_of_equal_answers_never_narrows(right: list[bool], size: int) -> None:
-    """As long as an interval's kind stays the same, and against independence always."""
-    ordered = sorted(right)
-    n_wrong = len(right) - sum(right)
-    numbers = np.array([row // size if row < n_wrong else n_wrong + row // size for row in range(len(right))])
-    merged, alone = share_interval(ordered, Clusters(np.unique(numbers, return_inverse=True)[1])), share_interval(right)
-    assert _width(merged) >= _width(alone) - 1e-12
-    assert merged.low <= np.mean(right) + 1e-12 and np.mean(right) - 1e-12 <= merged.high
 
 
 @given(ITEMS)
