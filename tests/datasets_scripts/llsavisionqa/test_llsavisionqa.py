@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from eyechart.datasets_scripts import load_builder, load_dataset, loading, mini
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, UsageError
 from eyechart.datasets_scripts.llsavisionqa.llsavisionqa import POSITIONS, REFUSAL
 
 Folder = Callable[..., Path]
@@ -90,13 +90,6 @@ def test_a_row_with_the_refusal_is_bad(llvisionqa: Folder, qa_row: Row) -> None:
     folder = llvisionqa(dev=[qa_row(0), qa_row(1, candidates=["Noise", " I don't know"])])
     with pytest.raises(BadAnnotationError, match=r"llvisionqa_dev\.json, row 2: the options already include \"I don't"):
         load_dataset("llsavisionqa", data_dir=folder)
-
-
-def test_each_configuration_names_its_source(tmp_path: Path) -> None:
-    for config, hub in (("single", "teowu/LLVisionQA-QBench"), ("pair", "q-future/q-bench2")):
-        assert load_builder("llsavisionqa", config).info.homepage.endswith(hub)
-        with pytest.raises(MissingFileError, match=f"(?s)no annotation file; expected .*{hub}"):
-            load_dataset("llsavisionqa", config, data_dir=tmp_path)
 
 
 def test_the_real_files_have_one_more_option(reference: Path) -> None:
