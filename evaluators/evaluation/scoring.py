@@ -6,8 +6,7 @@ Q-Bench publishes plain averages over databases (Tables 4 and 11, column "Averag
 import json
 import warnings
 from collections.abc import Sequence
-from dataclasses import fields, replace
-from types import SimpleNamespace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.database_averages import mean_scores
 from eyechart.metrics.scores import QUALITY, specs_in
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
+from eyechart.metrics.scoring.judging.prompts import Messages
 
 
 def summarize_repeats(by_repeat: Sequence[TaskResult]) -> dict[str, Any]:
@@ -99,9 +99,18 @@ def protocol_of(task: Task | None, result: TaskResult) -> Protocol:
     recorded["skip_bad"] = settings.get("missing", "drop") == "drop"
     judge = settings.get("judge")
     if isinstance(judge, dict) and (name := str(judge.get("name"))) != LEXICAL:
-        # Only its name is known, so it cannot be asked.
-        recorded["judge"] = SimpleNamespace(name=name)
+        recorded["judge"] = _RecordedJudge(name)
     return replace(protocol, **recorded)
+
+
+@dataclass(frozen=True)
+class _RecordedJudge:
+    """A judge of which only the name is known."""
+
+    name: str
+
+    def __call__(self, messages: Messages, n: int) -> list[str]:
+        raise DataError(f"judge {self.name!r} of a finished run cannot be asked again")
 
 
 def with_averages(evaluations: Sequence[TaskResult]) -> list[TaskResult]:
