@@ -18,8 +18,6 @@ from eyechart.metrics.scoring.statistics.shares import Clusters, share_interval
 # A pass: question, rotation, and whether it is answered right.
 Pass = tuple[str, int, bool]
 OPTIONS = {"p": ["x", "y"], "q": ["x", "y", "z"], "r": ["u", "v", "w", "t"], "s": ["only"]}
-
-
 XYZ = ["x", "y", "z"]
 ROWS: dict[str, list] = {
     "predictions": ["A", "The answer is B.", "Cat", "A. Dog"],
