@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver import ActionChains, Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -103,7 +104,9 @@ class Page:
         self.until(lambda: self.table("rows") != [], "the page")
 
     def until(self, holds: Callable[[], bool], what: str) -> None:
-        WebDriverWait(self.driver, 60, poll_frequency=0.05).until(lambda _: holds(), f"{what} did not come")
+        # The page may replace a cell while it is read.
+        wait = WebDriverWait(self.driver, 60, poll_frequency=0.05, ignored_exceptions=[StaleElementReferenceException])
+        wait.until(lambda _: holds(), f"{what} did not come")
 
     def _cells(self, label: str) -> list[WebElement]:
         """The cells of a table: those with rows, or those with scores, which come after a second first cell."""
