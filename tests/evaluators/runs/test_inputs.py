@@ -192,7 +192,7 @@ def test_it_is_downloaded_and_told_how_much_of_the_official_data_a_score_is_of(o
     revision = task.settings["data"].pop("revision")
     assert (tmp_path / "hub" / "datasets--teowu--LLVisionQA-QBench" / "snapshots" / revision).is_dir()
     assert task.settings["data"] == told
-    # Answers made elsewhere are scored without images, so that the report has none to show; it downloads nothing.
+    # Precomputed predictions are scored without images: the report shows none, and nothing is downloaded.
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "is no longer in the cache" in page
 
