@@ -392,3 +392,17 @@ def test_edited_list(tmp_path):
     write_report([tmp_path])
     write_report([tmp_path], files=False)
     assert not files.exists() and (tmp_path / "results.json").exists()
+
+
+@fault("--limit is removed from the results of a limited run", "the comparison says that it is on a part of the data")
+def test_removed_limit(two_runs):
+    write_results(two_runs[1], [perception(10, "b", data={"rows": 100, "source": "given"})])
+    assert "b is on a part of the data: " in invoke("compare", *two_runs, code=0).stdout
+
+
+@fault("results written by a later version of eyechart", "one line names the version that can read them; exit code 1")
+def test_later_version(two_runs):
+    file = two_runs[0] / "results.json"
+    file.write_text(file.read_text().replace('"schema": 1', '"schema": 2'))
+    shown = invoke("report", two_runs[0], code=1).stderr
+    assert "its schema is 2" in shown and shown.count("\n") == 1

@@ -389,3 +389,27 @@ def test_what_is_no_file(weights):
     os.mkfifo(folder / "pipe")
     (folder / "link").symlink_to("nowhere")
     assert files_digest(folder) == before
+
+
+@fault("one of several answers cannot be stored", "none of them is stored; later answers are")
+def test_a_batch_is_stored_whole_or_not_at_all(path):
+    with ResponseStore.open(path) as store:
+        store._connection.execute(
+            "CREATE TRIGGER stop BEFORE INSERT ON responses WHEN new.key = x'02' "
+            "BEGIN SELECT raise(ABORT, 'stopped'); END"
+        )
+        with pytest.raises(StoreError, match="stopped"):
+            store.put("a/b", {b"\x01": Answer(), b"\x02": Answer()})
+        assert store.get([b"\x01", b"\x02"]) == {}
+        store.put("a/b", {b"\x01": Answer()})
+        assert store.get([b"\x01"]) == {b"\x01": Answer()}
+
+
+@fault("the store is truncated in the middle", "reading reports it; `prune --all` clears it")
+def test_a_store_that_is_cut_off(path):
+    fill(path, 500)
+    os.truncate(path, path.stat().st_size // 2)
+    with pytest.raises(StoreError, match=r"malformed.*`eyechart store prune --all`"), ResponseStore.open(path) as store:
+        store.check()
+    assert responses.clear(path) == {}
+    fill(path, 3)
