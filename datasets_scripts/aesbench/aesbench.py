@@ -17,8 +17,7 @@ is read as `test` if it is named or is the only file in the folder. The part of 
 its index, or from the question of `assessment`, which is always the same; a row with none of these is an error.
 
 The release does not have the groups: `question_type` is read from the wording, `image_source` from the image's name, ""
-if that is not certain; `dimension` is "". To set all three, put `AesBench_groups.csv` into `data_dir`, see
-`eyechart.datasets_scripts.common.choice.aesthetics.read_groups`.
+if that is not certain; `dimension` is "".
 
 The question of `interpretation` states the true aesthetic level, which is also its `level`. It must never be shown
 before the question of `assessment` on the same image has been answered, nor in the same conversation.
@@ -28,32 +27,29 @@ import os
 import re
 import warnings
 from string import ascii_uppercase
-from typing import Any, ClassVar
+from typing import Any
 
 import datasets
 
-from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilder, BenchmarkConfig
+from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilder
 from eyechart.datasets_scripts.common.choice.aesthetics import (
     PARTS,
     add_table_groups,
     comparable,
     image_source,
     question_type,
-    read_groups,
 )
 from eyechart.datasets_scripts.common.choice.columns import description_features, multiple_choice_features
 from eyechart.datasets_scripts.common.choice.tables import link_rows, question_columns, read_table
 from eyechart.datasets_scripts.common.errors import PASS_FOLDER, BadAnnotationError, MissingFileError, numbered_steps
-from eyechart.datasets_scripts.common.files.data_files import chosen_data_files
 from eyechart.datasets_scripts.common.files.downloads import check_md5
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, clean_text, read_json_object, text_field
-from eyechart.datasets_scripts.common.paths import first_file, release_folder
+from eyechart.datasets_scripts.common.paths import first_file
 
 ANNOTATION_FILES = ("AesBench_evaluation.json", "EAPD_release/AesBench_evaluation.json")
 TABLES = ("AesBench_TEST.tsv", "AesBench_VAL.tsv")
 """VLMEvalKit's tables, the complete one first."""
 _CHECKSUM = "58b1f7ba2cc32e1d68896d6ee716bbf8"
-GROUPS_FILE = "AesBench_groups.csv"
 IMAGE_FOLDERS = ("images", "EAPD_release/images", "")
 LEVELS = ("high", "medium", "low")
 """Aesthetic levels, the best first."""
@@ -82,40 +78,26 @@ _HOW_TO_GET = numbered_steps(
 class AesBench(BenchmarkBuilder):
     """Loads one part of AesBench from the unpacked release, or from VLMEvalKit's tables."""
 
-    BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [BenchmarkConfig(name=name) for name in PARTS]
-    DEFAULT_CONFIG_NAME = "perception"
-    SPLITS = ("test",)
-
     @property
     def _is_text(self) -> bool:
         return bool(self.config.name == "interpretation")
 
-    def _info(self) -> datasets.DatasetInfo:
-        features = multiple_choice_features(("question_type", "dimension", "image_source", "released_options"))
-        return datasets.DatasetInfo(
-            description="Questions on the aesthetics of images; answers only if your copy has them.",
-            features=datasets.Features({**description_features(), "question": datasets.Value("string")})
-            if self._is_text
-            else features,
-            homepage=_HOME,
-            license="cc-by-nc-4.0",
-            citation=self.citation,
-        )
+    def _about(self) -> tuple[datasets.Features, str, str]:
+        groups = ("question_type", "dimension", "image_source", "released_options")
+        features = multiple_choice_features(groups)
+        if self._is_text:
+            features = datasets.Features({**description_features(), "question": datasets.Value("string")})
+        return features, _HOME, "cc-by-nc-4.0"
 
     def by_hand(self) -> str:
         """How to get `interpretation`, which only the archive with a password contains."""
         return _HOW_TO_GET if self._is_text else ""
 
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
-        chosen = chosen_data_files(self.config, (".json", ".tsv"))
-        data_dir = None if self.config.data_dir is None else release_folder(self.config.data_dir)
-        if chosen is not None:
-            files = tuple(file for part in chosen.values() for file in part)
-        elif data_dir is not None:
-            files = (_release_file(data_dir),)
-        else:
+        chosen, folder = self._given(".json", ".tsv")
+        if folder is None:
             return [Annotation("test", (self._downloaded(dl_manager),), ())]
-        folder = data_dir or os.path.dirname(files[0])
+        files = tuple(file for part in chosen.values() for file in part) if chosen else (_release_file(folder),)
         return [Annotation("test", files, tuple(os.path.join(folder, *name.split("/")) for name in IMAGE_FOLDERS))]
 
     def _downloaded(self, dl_manager: datasets.DownloadManager) -> str:
@@ -127,9 +109,9 @@ class AesBench(BenchmarkBuilder):
         return path
 
     def _read(self, path: str) -> list[Row]:
-        part = PARTS[self.config.name]
         if path.lower().endswith(".json"):
-            rows = [(number, _part(*entry, part)) for number, entry in enumerate(read_json_object(path).items(), 1)]
+            entries = read_json_object(path).items()
+            rows = [(number, _part(*entry, PARTS[self.config.name])) for number, entry in enumerate(entries, 1)]
             private = not any(raw.get("Answer") for _, raw in rows)
             for _, raw in rows:
                 raw["private"] = private
@@ -140,11 +122,6 @@ class AesBench(BenchmarkBuilder):
             rows = read_table(path, images=self.config.images == "load")
             link_rows(raw for _, raw in rows)
             add_table_groups(rows, path)
-        folder = self.config.data_dir and release_folder(self.config.data_dir)
-        if folder and os.path.isfile(groups := os.path.join(folder, GROUPS_FILE)):
-            given = read_groups(groups, {raw["name"] for _, raw in rows if "name" in raw})
-            for _, raw in rows:
-                raw["_groups"] = raw.get("_groups", {}) | given.get((raw.get("name", ""), part), {})
         return rows
 
     def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any] | None:

@@ -5,17 +5,13 @@ separately and averages the results (Sec. A.2.3): `subset` names the part, the c
 one each.
 """
 
-from typing import Any, ClassVar
+from typing import Any
 
-from eyechart.datasets_scripts.common.builder import BenchmarkConfig
 from eyechart.datasets_scripts.common.quality.database import QualityBuilder
 
 
 class Cgiqa6k(QualityBuilder):
     """Loads CGIQA-6K, or one of its two parts."""
-
-    BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [BenchmarkConfig(name=one) for one in ("all", "game", "movie")]
-    DEFAULT_CONFIG_NAME = "all"
 
     def _is_part(self, name: str, raw: dict[str, Any], facts: dict[str, Any], split: str) -> bool:
         if not facts:

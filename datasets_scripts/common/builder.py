@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import re
+import sys
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import datasets
 from eyechart.datasets_scripts.catalog import DATASETS
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError, unknown_name
 from eyechart.datasets_scripts.common.files.archives import image_folders, unpack
+from eyechart.datasets_scripts.common.files.data_files import chosen_data_files
 from eyechart.datasets_scripts.common.files.downloads import check_sha256, resumable_download
 from eyechart.datasets_scripts.common.files.image_cells import ImageCell, load_image
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row
@@ -75,12 +77,23 @@ class BenchmarkBuilder(PreparedBuilder):
     """
 
     BUILDER_CONFIG_CLASS = BenchmarkConfig
-    BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [BenchmarkConfig(name="default")]
     VERSION = datasets.Version("1.0.0")
-    SPLITS: ClassVar[tuple[str, ...]]
+    SPLITS: ClassVar[tuple[str, ...]] = ("test",)
     """All splits that the dataset can have."""
     RELATIVE_NAMES: ClassVar[bool] = True
     """Whether images are named relative to their folder, and not by any path below it."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Take the configurations from the catalog; a script has the name of its dataset."""
+        super().__init_subclass__(**kwargs)
+        names = getattr(DATASETS.get(cls.__module__.rpartition(".")[2]), "configs", ("default",))
+        cls.BUILDER_CONFIGS = [cls.BUILDER_CONFIG_CLASS(name=name) for name in names]
+        cls.DEFAULT_CONFIG_NAME = names[0]
+
+    def _info(self) -> datasets.DatasetInfo:
+        features, homepage, licence = self._about()
+        description = sys.modules[type(self).__module__].__doc__
+        return datasets.DatasetInfo(description, self.citation, homepage, licence, features)
 
     @property
     def citation(self) -> str:
@@ -91,6 +104,10 @@ class BenchmarkBuilder(PreparedBuilder):
     def by_hand(self) -> str:
         """How to get by hand what cannot be downloaded automatically, as steps; "" if nothing."""
         return ""
+
+    @abstractmethod
+    def _about(self) -> tuple[datasets.Features, str, str]:
+        """The columns, the homepage and the licence."""
 
     @abstractmethod
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
@@ -157,6 +174,13 @@ class BenchmarkBuilder(PreparedBuilder):
     @property
     def _image_column(self) -> str:
         return "images" if "images" in self.info.features else "image"
+
+    def _given(self, *suffixes: str) -> tuple[dict[str, list[str]] | None, str | None]:
+        """The files that the user named, by split, and their or the release's folder; None for what was not given."""
+        chosen, data_dir = chosen_data_files(self.config, suffixes), self.config.data_dir
+        if data_dir is not None:
+            return chosen, release_folder(data_dir)
+        return chosen, None if chosen is None else os.path.dirname(next(iter(chosen.values()))[0])
 
     def _fetch(self, dl_manager: datasets.DownloadManager, location: str, how_to_get: str) -> str:
         """Download one of the release's files into the cache of `datasets`, or its rest, and return its path there."""

@@ -9,9 +9,8 @@ them: the configuration `default` has 1,169 images. `without_training` has the u
 
 import os
 import re
-from typing import Any, ClassVar
+from typing import Any
 
-from eyechart.datasets_scripts.common.builder import BenchmarkConfig
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
 from eyechart.datasets_scripts.common.files.readers import Row
 from eyechart.datasets_scripts.common.quality.database import QualityBuilder
@@ -20,12 +19,6 @@ from eyechart.datasets_scripts.common.quality.score_file_formats import FORMAT, 
 
 class LiveItw(QualityBuilder):
     """Loads LIVE-itw from its MAT files or from a list."""
-
-    BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [
-        BenchmarkConfig(name="default"),
-        BenchmarkConfig(name="without_training"),
-    ]
-    DEFAULT_CONFIG_NAME = "default"
 
     def _read(self, path: str) -> list[Row]:
         folder, file = os.path.split(path)

@@ -23,7 +23,6 @@ from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilde
 from eyechart.datasets_scripts.common.choice.columns import description_features
 from eyechart.datasets_scripts.common.errors import PASS_FOLDER, MissingFileError, UsageError, numbered_steps
 from eyechart.datasets_scripts.common.files.archives import image_folders
-from eyechart.datasets_scripts.common.files.data_files import chosen_data_files
 from eyechart.datasets_scripts.common.files.readers import (
     Row,
     clean_text,
@@ -33,7 +32,7 @@ from eyechart.datasets_scripts.common.files.readers import (
     text_field,
 )
 from eyechart.datasets_scripts.common.left_out import LeftOut
-from eyechart.datasets_scripts.common.paths import is_image, release_folder
+from eyechart.datasets_scripts.common.paths import is_image
 
 NAME_KEYS = ("img_path", "image", "id")
 TEXT_KEYS = ("description", "golden_description", "text")
@@ -53,27 +52,15 @@ _HOW_TO_GET = numbered_steps(
 class LLDescribe(BenchmarkBuilder):
     """Loads LLDescribe's images, and golden texts if there are any, from a folder or from the Hub."""
 
-    SPLITS = ("test",)
-
-    def _info(self) -> datasets.DatasetInfo:
-        return datasets.DatasetInfo(
-            description="Images whose low-level appearance is to be described, the description part of Q-Bench.",
-            features=description_features(),
-            homepage=_HUB,
-            license="cc-by-nc-sa-4.0",
-            citation=self.citation,
-        )
+    def _about(self) -> tuple[datasets.Features, str, str]:
+        return description_features(), _HUB, "cc-by-nc-sa-4.0"
 
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
-        chosen = chosen_data_files(self.config, (".json", ".jsonl", ".csv"))
+        chosen, data_dir = self._given(".json", ".jsonl", ".csv")
         golden = [file for part in (chosen or {}).values() for file in part]
-        if self.config.data_dir is not None:
-            data_dir = release_folder(self.config.data_dir)
-            golden = golden or _golden_files(data_dir)
-        elif golden:
-            data_dir = os.path.dirname(golden[0])
-        else:
+        if data_dir is None:
             data_dir = self._unpack(self._fetch(dl_manager, f"{_HUB}/resolve/main/{IMAGE_ARCHIVE}", _HOW_TO_GET))
+        golden = golden or _golden_files(data_dir)
         # Unpacked even if no image is loaded: without golden texts, the images' names are the only annotations.
         folders = image_folders(data_dir, IMAGE_FOLDERS, [IMAGE_ARCHIVE], self._unpacked_folder)
         folder = next((folder for folder in folders if _image_names(folder)), None)

@@ -14,12 +14,11 @@ import hashlib
 from dataclasses import dataclass
 from string import ascii_uppercase
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any
 
 import datasets
 
 from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkConfig
-from eyechart.datasets_scripts.common.choice.columns import multiple_choice_features
 from eyechart.datasets_scripts.common.choice.q_bench import QuestionBuilder
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.llvisionqa import llvisionqa
@@ -46,21 +45,8 @@ class LLSAVisionQA(QuestionBuilder):
     """Builds LLSAVisionQA from the releases of LLVisionQA and of Q-Bench2's pairs."""
 
     BUILDER_CONFIG_CLASS = SelfAwarenessConfig
-    BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [
-        SelfAwarenessConfig(name="single", description="Questions on one image, from LLVisionQA."),
-        SelfAwarenessConfig(name="pair", description="Questions on two images, from Q-Bench2's pairs."),
-    ]
-    DEFAULT_CONFIG_NAME = "single"
+    GROUPS = ("question_type", "concern", "refusal")
     QUESTION_SETS = MappingProxyType({"single": llvisionqa.QUESTIONS, "pair": llvisionqa_pairs.QUESTIONS})
-
-    def _info(self) -> datasets.DatasetInfo:
-        return datasets.DatasetInfo(
-            description=f"Questions of Q-Bench with the option {REFUSAL!r}, for QL-Bench. {self.config.description}",
-            features=multiple_choice_features(["question_type", "concern", "refusal"]),
-            homepage=self._questions.hub,
-            license={"single": "cc-by-nc-sa-4.0", "pair": "mit"}[self.config.name],
-            citation=self.citation,
-        )
 
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
         position = self.config.refusal_position

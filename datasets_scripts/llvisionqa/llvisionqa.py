@@ -9,9 +9,6 @@ VLMEvalKit's tables, from https://huggingface.co/datasets/zhangzicheng/qbench_ts
 
 from types import MappingProxyType
 
-import datasets
-
-from eyechart.datasets_scripts.common.choice.columns import multiple_choice_features
 from eyechart.datasets_scripts.common.choice.q_bench import QuestionBuilder, QuestionSet
 
 CONCERNS = ("distortion", "other", "in-context distortion", "in-context other")
@@ -19,6 +16,7 @@ CONCERNS = ("distortion", "other", "in-context distortion", "in-context other")
 QUESTIONS = QuestionSet(
     title="LLVisionQA",
     hub="https://huggingface.co/datasets/teowu/LLVisionQA-QBench",
+    license="cc-by-nc-sa-4.0",
     files=MappingProxyType({"dev": "llvisionqa_dev.json", "test": "llvisionqa_test.json"}),
     image_archive="images_llvisionqa.tar",
     image_folders=("", "images_llvisionqa", "images"),
@@ -33,12 +31,3 @@ class LLVisionQA(QuestionBuilder):
     """Loads LLVisionQA from its release, from its Parquet form, or from the Hub."""
 
     QUESTION_SETS = MappingProxyType({"default": QUESTIONS})
-
-    def _info(self) -> datasets.DatasetInfo:
-        return datasets.DatasetInfo(
-            description="Multiple-choice questions on low-level vision, the perception part of Q-Bench.",
-            features=multiple_choice_features(["question_type", "concern"]),
-            homepage=QUESTIONS.hub,
-            license="cc-by-nc-sa-4.0",
-            citation=self.citation,
-        )

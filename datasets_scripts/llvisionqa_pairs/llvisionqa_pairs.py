@@ -13,9 +13,6 @@ and 965 list an option twice. In 873 the duplicate is the correct option, and `c
 
 from types import MappingProxyType
 
-import datasets
-
-from eyechart.datasets_scripts.common.choice.columns import multiple_choice_features
 from eyechart.datasets_scripts.common.choice.q_bench import QuestionBuilder, QuestionSet
 
 CONCERNS = ("distortion", "concern 1", "concern 2", "concern 3")
@@ -39,6 +36,7 @@ def pair_names(img_path: str) -> list[str]:
 QUESTIONS = QuestionSet(
     title="Q-Bench2's set of pairs",
     hub="https://huggingface.co/datasets/q-future/q-bench2",
+    license="mit",
     files=MappingProxyType({"dev": "q-bench2-a1-dev.jsonl", "test": "q-bench2-a1-test.jsonl"}),
     image_archive="all_single_images.zip",
     image_folders=("all_single_images", "", "images"),
@@ -52,12 +50,3 @@ class LLVisionQAPairs(QuestionBuilder):
     """Loads Q-Bench2's pairs from their release, from its Parquet form, or from the Hub."""
 
     QUESTION_SETS = MappingProxyType({"default": QUESTIONS})
-
-    def _info(self) -> datasets.DatasetInfo:
-        return datasets.DatasetInfo(
-            description="Multiple-choice questions on the low-level vision of image pairs, from Q-Bench2.",
-            features=multiple_choice_features(["question_type", "concern"]),
-            homepage=QUESTIONS.hub,
-            license="mit",
-            citation=self.citation,
-        )

@@ -152,13 +152,19 @@ def _entry(name: str, shot: Shot) -> tuple[str, str, Row]:
     row: Row
     match name:
         case "agiqa3k":
-            scene = scene_of(shot.stream, content)
+            scene, mos = scene_of(shot.stream, content), 5 * score / 100
             image = f"{('AttnGAN', 'glide', 'midjourney')[content - 1]}_normal_{number:03d}.jpg"
-            prompt, mos = (
+            row = (
+                image,
                 f"{scene.size} {scene.color} {scene.shape}",
-                (5 * score / 100, rng.uniform(0.3, 0.9), 2.5, 0.7),
+                "",
+                "",
+                "abstract style",
+                mos,
+                rng.uniform(0.3, 0.9),
+                2.5,
+                0.7,
             )
-            row = image, prompt, "", "", "abstract style", *mos
         case "cgiqa6k":
             image = f"{'game' if content <= 2 else 'movie'}_{50 * (1 - content % 2) + number:04d}.jpg"
             row = image, f"{5 * score / 100:.2f} "

@@ -24,21 +24,20 @@ Downloads with an unknown checksum cause a warning; files in `data_dir` are not 
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import datasets
 
-from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilder, BenchmarkConfig
+from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilder
 from eyechart.datasets_scripts.common.choice.abilities import ABILITIES, CCBENCH_CATEGORIES, RELEASED_L2
 from eyechart.datasets_scripts.common.choice.columns import multiple_choice_features
 from eyechart.datasets_scripts.common.choice.passes import STRIDE
 from eyechart.datasets_scripts.common.choice.tables import link_rows, question_columns, read_table
 from eyechart.datasets_scripts.common.errors import PASS_FOLDER, BadAnnotationError, numbered_steps, unknown_name
-from eyechart.datasets_scripts.common.files.data_files import chosen_data_files, files_by_split, release_files
+from eyechart.datasets_scripts.common.files.data_files import files_by_split, release_files
 from eyechart.datasets_scripts.common.files.downloads import check_md5
 from eyechart.datasets_scripts.common.files.image_cells import ImageCell
 from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row
-from eyechart.datasets_scripts.common.paths import release_folder
 
 FILES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "en": {
@@ -78,32 +77,24 @@ _HOMEPAGE = "https://github.com/open-compass/MMBench"
 class MMBench(BenchmarkBuilder):
     """Loads MMBench from its TSVs, from their Parquet forms on the Hub, or from the official server."""
 
-    BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [BenchmarkConfig(name=name) for name in FILES]
-    DEFAULT_CONFIG_NAME = "en"
     SPLITS = ("dev", "test")
 
-    def _info(self) -> datasets.DatasetInfo:
+    def _about(self) -> tuple[datasets.Features, str, str]:
         text, questions = datasets.Value("string"), multiple_choice_features(["category", "l2_category", "l1_category"])
         shown = {"index": datasets.Value("int64"), "rotation": datasets.Value("int32"), "question": text, "hint": text}
         # A list of structs, not a `Sequence` of them, which would be a struct of lists.
         passes = [{**shown, "options": datasets.Sequence(text), "answer": text}]
-        return datasets.DatasetInfo(
-            description="Multiple-choice questions on the perception and reasoning abilities of multimodal models.",
-            features=datasets.Features({**questions, "passes": passes}),
-            homepage=_HOMEPAGE,
-            license="apache-2.0",
-            citation=self.citation,
-        )
+        return datasets.Features({**questions, "passes": passes}), _HOMEPAGE, "apache-2.0"
 
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
         config, names = self.config, FILES[self.config.name]
-        chosen = chosen_data_files(config, (".tsv", ".parquet"))
+        chosen, folder = self._given(".tsv", ".parquet")
         if chosen is not None and len(names) > 1:
             files = files_by_split(chosen, tuple(names))
         elif chosen is not None:
             files = {split: [path for paths in chosen.values() for path in paths] for split in names}
-        elif config.data_dir is not None:
-            files = release_files(release_folder(config.data_dir), names, ("", config.name, "data"), self._how_to_get())
+        elif folder is not None:
+            files = release_files(folder, names, ("", config.name, "data"), self._how_to_get())
         else:
             wanted = config.only_splits or names
             files = {split: [self._downloaded(dl_manager, names[split][0])] for split in names if split in wanted}

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any
 
 import datasets
 
@@ -92,19 +92,19 @@ class OwnData(BenchmarkBuilder):
     """Converts the rows of a source to the documented columns; reads it several times instead of keeping it."""
 
     BUILDER_CONFIG_CLASS = OwnDataConfig
-    BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [OwnDataConfig(name="default")]
     RELATIVE_NAMES = False
+    citation = ""
     source: OwnSource
 
     @property
     def _kind(self) -> Kind:
         return KINDS[self.config.kind]
 
-    def _info(self) -> datasets.DatasetInfo:
+    def _about(self) -> tuple[datasets.Features, str, str]:
         kept = {*self.config.used, *self._kind.always}
         documented = {name: feature for name, feature in self._kind.features.items() if name in kept}
         groups = dict.fromkeys(self.config.groups, datasets.Value("string"))
-        return datasets.DatasetInfo(features=datasets.Features(documented | groups))
+        return datasets.Features(documented | groups), "", ""
 
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
         folders = self.source.folders if self.config.image_dir is None else (self.config.image_dir,)

@@ -24,7 +24,7 @@ import os
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any
 
 import datasets
 import numpy as np
@@ -152,23 +152,9 @@ class TwoAfc(BenchmarkBuilder):
     """Pairs the images of the released label files, or of a quality dataset."""
 
     BUILDER_CONFIG_CLASS = TwoAfcConfig
-    BUILDER_CONFIGS: ClassVar[list[BenchmarkConfig]] = [
-        TwoAfcConfig(name="coarse", description="Images of one database."),
-        TwoAfcConfig(name="fine_levels", description="Images of one content and one distortion type."),
-        TwoAfcConfig(name="fine_types", description="Images of one content and one distortion level."),
-        TwoAfcConfig(name="fine_mos", description="Images of similar scores."),
-    ]
-    DEFAULT_CONFIG_NAME = "coarse"
-    SPLITS = ("test",)
 
-    def _info(self) -> datasets.DatasetInfo:
-        return datasets.DatasetInfo(
-            description=f"Pairs of images for two-alternative forced choice. {self.config.description}",
-            features=pair_features(),
-            homepage=_REPOSITORY,
-            license="not stated",
-            citation=self.citation,
-        )
+    def _about(self) -> tuple[datasets.Features, str, str]:
+        return pair_features(), _REPOSITORY, "not stated"
 
     def by_hand(self) -> str:
         """How to get the images, unless the authors' repository has them all; or how to get `source`."""
@@ -184,11 +170,9 @@ class TwoAfc(BenchmarkBuilder):
         if self.config.source is not None:
             self._source.show_download()
             return [part for part in self._source._annotations(dl_manager) if part.split == "test"]
-        chosen = chosen_data_files(self.config, (".json",))
-        if chosen is not None:
-            files = tuple(file for part in chosen.values() for file in part)
-            return [Annotation("test", files, (self._release or os.path.dirname(files[0]),))]
-        folder, name = self._release, LABEL_FILES[self.config.name]
+        (chosen, folder), name = self._given(".json"), LABEL_FILES[self.config.name]
+        if chosen is not None and folder is not None:
+            return [Annotation("test", tuple(file for part in chosen.values() for file in part), (folder,))]
         if folder is None:
             if self.config.images == "skip":
                 return [Annotation("test", (self._fetch(dl_manager, _LABELS + name, _HOW_TO_GET),), ())]

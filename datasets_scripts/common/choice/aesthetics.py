@@ -1,11 +1,9 @@
-"""The groups of AesBench's questions, and the CSV file in which users can supply them."""
+"""The groups of AesBench's questions."""
 
 import re
-from collections.abc import Collection, Mapping
 
-from eyechart.datasets_scripts.common.choice.tables import Categories, lookup, plain
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, unknown_name
-from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, clean_text, iterate_table
+from eyechart.datasets_scripts.common.choice.tables import Categories, lookup
+from eyechart.datasets_scripts.common.files.readers import ROW_ERROR, Row, clean_text
 
 DIMENSIONS = {
     "AesP": ("technical quality", "color and light", "composition", "content"),
@@ -14,7 +12,6 @@ DIMENSIONS = {
 """Dimensions of perception and empathy (Sec. 3.1 and 3.2 of the paper), as the columns of its Tables 2 and 3."""
 PARTS = {"perception": "AesP", "empathy": "AesE", "assessment": "AesA1", "interpretation": "AesI"}
 """The release's name of each configuration's part, in some copies with "_data" added."""
-_TASKS = lookup(PARTS.values(), {"AesA": "AesA1"})
 _SOURCES = lookup(("natural", "artistic", "AI-generated"))
 _TYPES = lookup(("yes-or-no", "what", "how", "why"), {"yes-no": "yes-or-no"})
 _INDEX = re.compile(r"(aes[pei]|aesa1?)(?![a-z0-9])", re.IGNORECASE)
@@ -67,49 +64,6 @@ def question_type(question: str, options: list[str]) -> str:
     if first in ("what", "how", "why"):
         return "" if yes_no else first
     return "yes-or-no" if yes_no else ""
-
-
-def read_groups(path: str, images: Collection[str]) -> dict[tuple[str, str], dict[str, str]]:
-    """Read the CSV file of groups, with the columns image, task, dimension, source and type.
-
-    Args:
-        path: Each row has an image's name, one of `PARTS` (or "AesA"), and the question's groups: one of the task's
-            `DIMENSIONS`, a source, a type (or "yes-no"). Case does not matter; an empty cell leaves a group as it is.
-        images: The images of the release.
-
-    Returns:
-        By image and task, the groups by our column names.
-
-    Raises:
-        MissingFileError: The file is missing.
-        BadAnnotationError: A column is missing, a value is not allowed, or two rows about one question disagree.
-    """
-    found: dict[tuple[str, str], dict[str, str]] = {}
-    for number, row in iterate_table(path, ("image", "task", "dimension", "source", "type")):
-        try:
-            if ROW_ERROR in row:
-                raise ValueError(row[ROW_ERROR])
-            image = clean_text(row["image"])
-            if image not in images:
-                raise unknown_name("image", image, images, "of the release", instead="Correct it, or delete the row")
-            task = _known("task", row["task"], _TASKS)
-            groups = {
-                "dimension": _known("dimension", row["dimension"], lookup(DIMENSIONS.get(task, ())), f"of task {task}"),
-                "image_source": _known("source", row["source"], _SOURCES),
-                "question_type": _known("type", row["type"], _TYPES),
-            }
-            if found.setdefault((image, task), groups) != groups:
-                raise ValueError(f"another row has other values for {task} of image {image!r}; delete one of them")
-        except ValueError as error:
-            raise BadAnnotationError(str(error), path=path, row=number) from error
-    return {key: {name: value for name, value in groups.items() if value} for key, groups in found.items()}
-
-
-def _known(column: str, cell: str, names: Mapping[str, str], where: str = "") -> str:
-    """A cell's value by our name; "" for an empty cell, which only a task must not be."""
-    if (plain(cell) or column == "task") and plain(cell) not in names:
-        raise unknown_name(column, cell, dict.fromkeys(names.values()), where)
-    return names.get(plain(cell), "")
 
 
 def add_table_groups(rows: list[Row], path: str) -> None:

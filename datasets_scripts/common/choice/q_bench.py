@@ -22,10 +22,15 @@ from typing import Any, ClassVar
 import datasets
 
 from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilder
-from eyechart.datasets_scripts.common.choice.columns import checked_letter, clean_options, letter_of_text
+from eyechart.datasets_scripts.common.choice.columns import (
+    checked_letter,
+    clean_options,
+    letter_of_text,
+    multiple_choice_features,
+)
 from eyechart.datasets_scripts.common.choice.tables import Categories, link_rows, lookup, question_columns, read_table
 from eyechart.datasets_scripts.common.errors import PASS_FOLDER, numbered_steps
-from eyechart.datasets_scripts.common.files.data_files import chosen_data_files, files_by_split, release_files
+from eyechart.datasets_scripts.common.files.data_files import files_by_split, release_files
 from eyechart.datasets_scripts.common.files.parquet import read_parquet_rows
 from eyechart.datasets_scripts.common.files.readers import (
     ROW_ERROR,
@@ -36,7 +41,6 @@ from eyechart.datasets_scripts.common.files.readers import (
     read_json_rows,
     text_field,
 )
-from eyechart.datasets_scripts.common.paths import release_folder
 
 QUESTION_TYPES = ("yes-or-no", "what", "how")
 """Meaning of `type`, in code order (checked on the release: 550, 452 and 493 questions in LLVisionQA's dev)."""
@@ -52,6 +56,7 @@ class QuestionSet:
 
     title: str
     hub: str
+    license: str
     files: Mapping[str, str]
     """Annotation file of each split."""
     image_archive: str
@@ -80,20 +85,20 @@ class QuestionBuilder(BenchmarkBuilder):
     SPLITS = ("dev", "test")
     QUESTION_SETS: ClassVar[Mapping[str, QuestionSet]]
     """The question set that each configuration reads."""
+    GROUPS: ClassVar[tuple[str, ...]] = ("question_type", "concern")
 
     @property
     def _questions(self) -> QuestionSet:
         return self.QUESTION_SETS[self.config.name]
 
+    def _about(self) -> tuple[datasets.Features, str, str]:
+        return multiple_choice_features(self.GROUPS), self._questions.hub, self._questions.license
+
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
         questions = self._questions
-        chosen = chosen_data_files(
-            self.config, (".json", ".jsonl", ".parquet", *([".tsv"] if questions.tables else []))
-        )
-        data_dir = "" if self.config.data_dir is None else release_folder(self.config.data_dir)
+        chosen, data_dir = self._given(".json", ".jsonl", ".parquet", *([".tsv"] if questions.tables else []))
         if chosen is not None:
             files = files_by_split(chosen, self.SPLITS)
-            data_dir = data_dir or os.path.dirname(next(iter(files.values()))[0])
         elif data_dir:
             names = {split: [file] for split, file in questions.files.items()}
             for split, table in questions.tables.items():
@@ -103,7 +108,7 @@ class QuestionBuilder(BenchmarkBuilder):
             files = {split: [self._official(dl_manager, file)] for split, file in questions.files.items()}
             if self.config.images == "load":
                 data_dir = self._unpack(self._official(dl_manager, questions.image_archive))
-        folders = self._image_folders(data_dir, questions.image_folders, [questions.image_archive])
+        folders = self._image_folders(data_dir or "", questions.image_folders, [questions.image_archive])
         return [Annotation(split, tuple(paths), folders) for split, paths in files.items()]
 
     def _official(self, dl_manager: datasets.DownloadManager, file: str) -> str:

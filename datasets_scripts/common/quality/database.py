@@ -2,17 +2,16 @@
 
 import os
 import re
-import sys
-from typing import Any, ClassVar
+from typing import Any
 
 import datasets
 
 from eyechart.datasets_scripts.catalog import find_dataset
 from eyechart.datasets_scripts.common.builder import Annotation, BenchmarkBuilder
 from eyechart.datasets_scripts.common.errors import PASS_FOLDER, MissingFileError, numbered_steps
-from eyechart.datasets_scripts.common.files.data_files import chosen_data_files, files_by_split
+from eyechart.datasets_scripts.common.files.data_files import files_by_split
 from eyechart.datasets_scripts.common.files.readers import Row, text_field
-from eyechart.datasets_scripts.common.paths import first_file, release_folder
+from eyechart.datasets_scripts.common.paths import first_file
 from eyechart.datasets_scripts.common.quality.databases import DATABASES, Database
 from eyechart.datasets_scripts.common.quality.score_file_formats import FORMAT, ScoreFormat, read_scores
 
@@ -28,22 +27,13 @@ def quality_features() -> datasets.Features:
 class QualityBuilder(BenchmarkBuilder):
     """Base of the scripts of image quality databases, which override what their row of `DATABASES` cannot say."""
 
-    SPLITS: ClassVar[tuple[str, ...]] = ("test",)
-
     @property
     def database(self) -> Database:
         """The script's row of the table."""
         return DATABASES[self.name]
 
-    def _info(self) -> datasets.DatasetInfo:
-        return datasets.DatasetInfo(
-            # The script's docstring.
-            description=sys.modules[type(self).__module__].__doc__,
-            features=quality_features(),
-            homepage=self.database.homepage,
-            license=self.database.license,
-            citation=self.citation,
-        )
+    def _about(self) -> tuple[datasets.Features, str, str]:
+        return quality_features(), self.database.homepage, self.database.license
 
     @property
     def _how_to_get(self) -> str:
@@ -61,13 +51,10 @@ class QualityBuilder(BenchmarkBuilder):
         return "" if self.database.downloads else self._how_to_get
 
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
-        chosen = chosen_data_files(self.config, (".csv", ".json", ".mat", ".txt", ".xlsx"))
-        data_dir = None if self.config.data_dir is None else release_folder(self.config.data_dir)
-        if chosen is not None:
-            files = tuple(files_by_split(chosen, ("test",))["test"])
-            return self._splits(files, data_dir or os.path.dirname(files[0]))
+        chosen, data_dir = self._given(".csv", ".json", ".mat", ".txt", ".xlsx")
         if data_dir is not None:
-            return self._splits(self._score_files(data_dir), data_dir)
+            files = files_by_split(chosen, ("test",))["test"] if chosen else self._score_files(data_dir)
+            return self._splits(tuple(files), data_dir)
         if self.by_hand():
             reason = f"dataset {self.name!r} needs data_dir: it cannot be downloaded automatically\n{self.by_hand()}"
             raise MissingFileError(reason)

@@ -94,10 +94,7 @@ DATABASES: Mapping[str, Database] = {
         worst=1,
         score_files=("csiq.DMOS.xlsx", "csiq.json", "mos.csv"),
         folders=(
-            "dst_imgs",
-            "dst_imgs_all",
-            "",
-            "images",
+            *("dst_imgs", "dst_imgs_all", "", "images"),
             *(f"{top}{name}" for top in ("dst_imgs/", "") for name in _CSIQ),
         ),
         archives=("dst_imgs.zip",),

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from eyechart.datasets_scripts import left_out, load_dataset
-from eyechart.datasets_scripts.aesbench.aesbench import GROUPS_FILE
 from eyechart.datasets_scripts.common.choice.aesthetics import PARTS, image_source, question_type
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError
 from eyechart.evaluators.tasks.aes_bench import choice_prompt
@@ -130,51 +129,6 @@ def test_options_count_by_their_place(
     assert (row["options"], row["answer"], row["released_options"]) == (read, letter, options)
     shown, _ = choice_prompt(row)
     assert shown.startswith(f"{row['question']} Choose one from the following options:\n{options}\n")
-
-
-def groups(data_dir: Path, *rows: str, header: str = "image,task,dimension,source,type") -> Path:
-    (data_dir / GROUPS_FILE).write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
-    return data_dir
-
-
-def test_groups_can_be_given_in_a_file(release: Release) -> None:
-    data_dir = groups(
-        release(),
-        f"{NAMES[0]},AesP,Technical Quality,natural,Yes-No",
-        f"{NAMES[1]},AesP,color and light,,",
-        f"{NAMES[1]},AesP,color and light,,",
-        f"{NAMES[2]},AesA,,natural,",
-    )
-    part = load_dataset("aesbench", data_dir=data_dir, split="test")
-    assert part["dimension"][:] == ["technical quality", "color and light", ""]
-    # What the file does not say is read from names and wording as ever.
-    assert part["image_source"][:] == ["natural", "natural", "artistic"]
-    assert part["question_type"][:] == ["yes-or-no", "what", "what"]
-    assert load_dataset("aesbench", "assessment", data_dir=data_dir, split="test")["image_source"][2] == "natural"
-    # An edit is noticed.
-    groups(data_dir, f"{NAMES[2]},AesP,content,,")
-    assert load_dataset("aesbench", data_dir=data_dir, split="test")["dimension"][:] == ["", "", "content"]
-
-
-@pytest.mark.parametrize(
-    ("row", "reason"),
-    [
-        (
-            "spaq_07912.png,AesP,,,",
-            "row 2: unknown image 'spaq_07912.png' of the release; did you mean",
-        ),
-        ("spaq_07911.png,AesB,,,", "row 2: unknown task 'AesB'; did you mean 'AesP'"),
-        ("spaq_07911.png,AesP,vibe,,", "row 2: unknown dimension 'vibe' of task AesP"),
-        ("spaq_07911.png,AesP,,photo,", "row 2: unknown source 'photo'"),
-        ("spaq_07911.png,AesP,,,who", "row 2: unknown type 'who'"),
-        ("spaq_07911.png,AesP,,", "row 2: expected 5 fields; found 4"),
-        ("spaq_07911.png,AesP,content,,\nspaq_07911.png,AesP,composition,,", "row 3: another row has other values"),
-    ],
-)
-def test_bad_groups(release: Release, row: str, reason: str) -> None:
-    with pytest.raises(BadAnnotationError) as caught:
-        load_dataset("aesbench", data_dir=groups(release(), row), skip_bad=True)
-    assert f"{GROUPS_FILE}, {reason}" in str(caught.value)
 
 
 @pytest.mark.parametrize(
