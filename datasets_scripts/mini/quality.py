@@ -152,19 +152,10 @@ def _entry(name: str, shot: Shot) -> tuple[str, str, Row]:
     row: Row
     match name:
         case "agiqa3k":
-            scene, mos = scene_of(shot.stream, content), 5 * score / 100
+            scene, std = scene_of(shot.stream, content), rng.uniform(0.3, 0.9)
             image = f"{('AttnGAN', 'glide', 'midjourney')[content - 1]}_normal_{number:03d}.jpg"
-            row = (
-                image,
-                f"{scene.size} {scene.color} {scene.shape}",
-                "",
-                "",
-                "abstract style",
-                mos,
-                rng.uniform(0.3, 0.9),
-                2.5,
-                0.7,
-            )
+            prompt = f"{scene.size} {scene.color} {scene.shape}"
+            row = image, prompt, "", "", "abstract style", 5 * score / 100, std, 2.5, 0.7
         case "cgiqa6k":
             image = f"{'game' if content <= 2 else 'movie'}_{50 * (1 - content % 2) + number:04d}.jpg"
             row = image, f"{5 * score / 100:.2f} "

@@ -118,16 +118,9 @@ def has_winners(given: Mapping[str, Sequence[str]], columns: Collection[str]) ->
 
 
 def read_winner(value: Any, names: Sequence[Sequence[str]], base: int | None) -> str:
-    """The better image of a pair: "first", "second" or "tie".
+    """The better image of a pair: "first", "second" or "tie"; `ValueError` for a value that `load_own` does not allow.
 
-    Args:
-        value: With a base, the number of the better image, or the number halfway between for a tie. Otherwise the
-            better image's id, file or column, or first, second, a, b, left, right; or tie, draw, equal, same.
-        names: For each of the two images, its id and its column.
-        base: The number of the first image; None if values are texts.
-
-    Raises:
-        ValueError: The value is not one of these, or means both images.
+    `names` has the id and the column of each image; `base` is the number of the first one, None if values are texts.
     """
     text = clean_text(str(value))
     if base is not None:
