@@ -105,7 +105,8 @@ def _run_each(
             print_line(messages, f"eyechart: {error.explain()}", "red")
             is_done = False
         # The next model needs the memory of this one.
-        gc.collect()
+        if number < len(models):
+            gc.collect()
         if torch := sys.modules.get("torch"):
             torch.cuda.empty_cache()
     if len(models) > 1 and processes.is_main:
