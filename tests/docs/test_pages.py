@@ -14,6 +14,7 @@ import yaml
 from typer.testing import CliRunner
 
 from eyechart.evaluators.cli import app
+from eyechart.evaluators.tasks import TASKS
 from tests.docs.pages import Block, Line, blocks, commands, not_printed
 
 pytestmark = pytest.mark.filterwarnings(
@@ -24,12 +25,26 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:`is_gradient_checkpointing`:FutureWarning",
     "ignore:Synthetic demo data:eyechart.datasets_scripts.common.errors.MiniDataWarning",
 )
+RECORDED = ("eyechart", "run")
+"""The command that test_recordings.py runs."""
+BENCHMARKS = {task.name.partition("/")[0] for task in TASKS}
+GROUPS = ("leaderboard", "store", "text-to-score")
 PYTHON = [block for block in blocks("python") if not block.not_run]
 _SHELL = sorted(blocks("shell"), key=lambda block: bool(block.output))
 SHELL = list({line.words: line for block in _SHELL for line in commands(block)}.values())
 """Each distinct command once, with its output if a page shows it."""
-RUN = [line for line in SHELL if not line.block.not_run and line.words[0] == "eyechart"]
-GROUPS = ("leaderboard", "store", "text-to-score")
+
+
+def _shape(line: Line) -> tuple[object, ...]:
+    """The subcommand, the options and the kinds of files, whatever the task, the model and the values."""
+    words = line.words[1:]
+    marks = {word for word in words if word.startswith("--")} | {Path(word).suffix for word in words if "=" not in word}
+    return (*words[: 2 if words[0] in GROUPS else 1], *sorted(marks), bool(line.block.output))
+
+
+_OURS = [line for line in SHELL if not line.block.not_run and line.words[0] == "eyechart" and line.words != RECORDED]
+RUN = list({_shape(line): line for line in reversed(_OURS)}.values())
+"""The first command of each shape."""
 OTHERS = {"git", "cd", "pytest", "sphinx-build", "torchrun", "accelerate", "python"}
 """Programs other than eyechart; the pages give a reason for not running them."""
 INSTALLATION = {"python3", ".", "pip"}
@@ -103,7 +118,9 @@ def _write_files(page: str) -> None:
 def test_every_option_of_a_command_that_is_not_run_exists() -> None:
     for line in SHELL:
         program, *words = line.words
-        if line in RUN:
+        names = [word for word in words if word.partition("/")[0] in BENCHMARKS and "/" in word and "*" not in word]
+        assert {*names} <= {task.name for task in TASKS}, line
+        if line in RUN or line.words == RECORDED:
             continue
         if program != "eyechart":
             assert program in INSTALLATION or (program in OTHERS and line.block.not_run), line
