@@ -276,10 +276,10 @@ def picture(seed: int) -> Image.Image:
 
 
 def mixed_requests() -> list[Request]:
-    """Rotations, pairs in both orders, logits and losses; 1 and 2 images of several sizes, 10 to 1,500 tokens."""
+    """Rotations, pairs in both orders, logits and losses; 1 and 2 images of several sizes, 10 to 250 tokens."""
     pictures = [picture(seed) for seed in range(5)]
     asked = []
-    for number, words in enumerate((0, 20, 80, 400)):
+    for number, words in enumerate((0, 20, 200)):
         for rotation in range(4):
             turned = OPTIONS[rotation:] + OPTIONS[:rotation]
             shown = " ".join(f"{letter}. {option}" for letter, option in zip(LETTERS, turned, strict=True))

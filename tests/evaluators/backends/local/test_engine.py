@@ -2,20 +2,25 @@
 
 import functools
 import threading
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
 from transformers import DynamicCache
 
 from eyechart.evaluators.backends.local import engine
 from eyechart.evaluators.backends.local.backend import TransformersBackend
+from eyechart.evaluators.backends.local.engine import Node, shared_prefixes
+from eyechart.evaluators.backends.local.image_groups import Preparer, PromptRenderer
 from eyechart.evaluators.backends.local.reader import ImageFeatures, _smallest_window
-from eyechart.evaluators.backends.processes import DistributedBackend
+from eyechart.evaluators.backends.local.rendering import ImageInputs, RenderedPrompt
 from eyechart.evaluators.requests.types import IMAGE, Answer, Request
 from tests.evaluators.backends import architectures
 from tests.evaluators.backends.architectures import answers, mixed_requests, picture
-from tests.evaluators.backends.logging_model import in_processes
 
 
 def texts(responses):
@@ -56,20 +61,10 @@ def test_all_ways_agree(name, requests, each_alone):
     assert not [response.error for response in alone.values() if response.error]
     replies = {key: text for key, text in texts(alone).items() if text is not None}
     assert len(set(replies.values())) > len(replies) / 4, "the answers must differ for the comparison to mean something"
-    ways = []
-    for batch_size, share in ((8, False), (1, True), (16, True)):
+    for batch_size, share in ((8, False), (16, True)):
         backend = TransformersBackend(model, processor, name=name, batch_size=batch_size, share_prefixes=share)
-        ways.append(answers(backend, requests))
+        assert_equal(answers(backend, requests), alone)
         assert backend.settings()["prefix_sharing"] == ("on" if share else "off: switched off")
-    # Two processes have a model each.
-    models = [(model, processor), architectures.build(name)]
-
-    def distributed(processes):
-        backend = TransformersBackend(*models[processes.rank], name=name, batch_size=8)
-        return answers(DistributedBackend(backend, processes), requests)
-
-    for responses in (*ways, in_processes(2, distributed)[0]):
-        assert_equal(responses, alone)
 
 
 def test_losses_are_the_models_own_on_labelled_tokens():
@@ -119,19 +114,19 @@ def test_images_are_encoded_once(requests, monkeypatch):
 
 
 def test_memory_that_runs_out_halves_the_batch_and_is_remembered(requests, monkeypatch):
-    requests = requests[:16]
+    requests = requests[:8]
     model, processor = architectures.build("llava")
-    backend = TransformersBackend(model, processor, name="llava", batch_size=16)
+    backend = TransformersBackend(model, processor, name="llava", batch_size=8)
     inner = model.model.language_model.forward
 
     def small(*arguments, inputs_embeds=None, **options):
-        if len(inputs_embeds) > 4:
+        if len(inputs_embeds) > 2:
             raise RuntimeError("CUDA out of memory. Tried to allocate 1 GiB")
         return inner(*arguments, inputs_embeds=inputs_embeds, **options)
 
     monkeypatch.setattr(model.model.language_model, "forward", small)
     responses = answers(backend, requests)
-    assert backend.settings()["batch_size"] == 4
+    assert backend.settings()["batch_size"] == 2
     assert not [response.error for response in responses.values() if response.error]
     assert set(responses) == {(request.id, request.pass_name) for request in requests}
 
@@ -197,7 +192,8 @@ def ask(number: int, **options) -> Request:
 
 def test_images_that_are_cut_otherwise_among_others_are_run_whole_and_said_once():
     model, processor = architectures.build("llava_onevision")
-    asked = [*mixed_requests(), Request("pair losses", (IMAGE, IMAGE), (picture(0), picture(1)), continuations=("a",))]
+    pair = Request("pair losses", (IMAGE, IMAGE), (picture(0), picture(1)), continuations=("a",))
+    asked = [*mixed_requests()[8:], pair]
     alone = answers(TransformersBackend(model, processor, name="one", batch_size=1, share_prefixes=False), asked)
     assert not [response.error for response in alone.values() if response.error]
     backend = TransformersBackend(model, processor, name="one", batch_size=8)
@@ -294,3 +290,152 @@ def test_the_window_of_a_model_is_that_of_its_sliding_or_chunked_layers():
         *((window, 48), ({**window, "use_sliding_window": False}, None)),
     ):
         assert _smallest_window(SimpleNamespace(**config)) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "fits", "reduced"),
+    [
+        # Squares of 32 pixels.
+        *(("llava", (32, 40), (33, 40)), ("gemma3", (32, 32), (32, 33))),
+        # Grids of tiles, of which one is chosen by the image's shape.
+        ("llava_next", (64, 64), (64, 65)),
+        # Tiles of 32 pixels, of an image that is made 64 pixels long.
+        ("idefics3", (64, 20), (65, 20)),
+        # As many tokens as pixels allow, here 64 by 64.
+        ("qwen2_vl", (64, 64), (80, 80)),
+    ],
+)
+def test_reduced_images_are_counted(name, fits, reduced):
+    backend = TransformersBackend(*architectures.build(name), name=name, batch_size=4)
+    sizes = {"fits": (fits,), "reduced": (reduced,), "both": (fits, reduced), "twice": (reduced, reduced)}
+    asked = [
+        Request(id, (IMAGE,) * len(shown), tuple(Image.new("RGB", size) for size in shown), max_new_tokens=1)
+        for id, shown in sizes.items()
+    ]
+    counts = {response.request.id: response.images_downscaled for response in backend.answer(asked)}
+    assert counts == {"fits": 0, "reduced": 1, "both": 1, "twice": 2}
+
+
+IMAGE_TOKEN = 0
+SIZE = 40
+
+
+def prompt(*parts: str | list[int], request: Request | None = None, scored: int = 0) -> RenderedPrompt:
+    """A sequence of images, which are given by a letter, and text tokens."""
+    ids: list[int] = []
+    images, begins, ends = [], [], []
+    for part in parts:
+        if isinstance(part, str):
+            images.append(part)
+            begins.append(len(ids))
+            ids += [IMAGE_TOKEN] * SIZE
+            ends.append(len(ids))
+        else:
+            ids += part
+    asked = request or Request("", (), ())
+    return RenderedPrompt(asked, "", "", ids, None, tuple(images), tuple(begins), tuple(ends), scored)
+
+
+def root(children: list[Node], leaves: list[int]) -> Node:
+    return Node(leaves=leaves, children=children)
+
+
+LONG = list(range(100, 150))
+
+
+@pytest.mark.parametrize(
+    ("prompts", "expected"),
+    [
+        ([], root([], [])),
+        ([prompt("a", [1])], root([], [0])),
+        # Rotations of a question: image and question once.
+        ([prompt("a", [1, 2, 3]), prompt("a", [1, 2, 4])], root([Node(0, 0, SIZE + 2, [0, 1])], [])),
+        # Another image, or another text before it, shares nothing.
+        ([prompt("a", [1, 2]), prompt("b", [1, 2])], root([], [0, 1])),
+        ([prompt([7], "a", [1]), prompt([8], "a", [1])], root([], [0, 1])),
+        # Equal sequences keep the token that tells what comes next.
+        ([prompt("a", [1, 2]), prompt("a", [1, 2])], root([Node(0, 0, SIZE + 1, [0, 1])], [])),
+        # Pairs that begin with one image share it, and not the first tokens of others.
+        ([prompt("a", [1], "b", [2]), prompt("a", [1], "c", [2])], root([Node(0, 0, SIZE + 1, [0, 1])], [])),
+        # Some of the pairs share both images.
+        (
+            [prompt("a", "b", [1]), prompt("a", "c", [1]), prompt("a", "b", [2])],
+            root([Node(0, 0, SIZE, [1], [Node(0, SIZE, 2 * SIZE, [0, 2])])], []),
+        ),
+        # All of them do.
+        ([prompt("a", "b", [1]), prompt("a", "b", [2])], root([Node(0, 0, 2 * SIZE, [0, 1])], [])),
+        # Few tokens of a longer prefix do not pay for a pass of their own.
+        ([prompt("a", "b", [1]), prompt("a", [1])], root([Node(0, 0, SIZE, [0, 1])], [])),
+        # An image at the very end cannot be cut, and without text before it nothing is left to share.
+        ([prompt("a"), prompt("a")], root([], [0, 1])),
+        ([prompt(LONG[:31], "a"), prompt(LONG[:31], "a")], root([], [0, 1])),
+        ([prompt(LONG[:32], "a"), prompt(LONG[:32], "a")], root([Node(0, 0, 32, [0, 1])], [])),
+    ],
+)
+def test_what_is_shared(prompts, expected):
+    assert shared_prefixes(prompts) == expected
+
+
+def test_continuations_of_a_prompt_share_it_with_and_without_an_image():
+    first, second = (Request(name, (), (), continuations=("x", "y")) for name in "12")
+    pairs = [(request, last) for request in (first, second) for last in (1, 2)]
+    prompts = [prompt(LONG, [last], request=request, scored=1) for request, last in pairs]
+    assert shared_prefixes(prompts) == root([Node(0, 0, 49, [0, 1]), Node(2, 0, 49, [2, 3])], [])
+    prompts = [prompt("a", [int(request.id), *LONG], [last], request=request, scored=1) for request, last in pairs]
+    # Few tokens pay for a pass only where several share them.
+    short = [prompt(LONG[:17], [last], request=first, scored=1) for last in (1, 2, 3)]
+    assert shared_prefixes(short) == root([Node(0, 0, 16, [0, 1, 2])], [])
+    assert shared_prefixes(short[:2]) == root([], [0, 1])
+    questions = [Node(0, SIZE, 90, [0, 1]), Node(2, SIZE, 90, [2, 3])]
+    assert shared_prefixes(prompts) == root([Node(0, 0, SIZE, [], questions)], [])
+
+
+TEXT = st.lists(st.integers(1, 3), max_size=3)
+IMAGES = st.lists(st.tuples(st.sampled_from("ab"), TEXT), max_size=3)
+PROMPTS = st.lists(st.tuples(TEXT, IMAGES, st.lists(st.integers(1, 3), min_size=1)))
+
+
+@given(PROMPTS)
+def test_every_sequence_is_run_once_and_on_its_own_tokens(drawn):
+    prompts = [prompt(before, *(part for image in images for part in image), last) for before, images, last in drawn]
+    tree = shared_prefixes(prompts)
+
+    def check(node: Node, before: int, prefix: list[int]) -> None:
+        assert node.start == before and node.end >= before
+        prefix = prefix + prompts[node.first].ids[node.start : node.end]
+        for index in node.sequences():
+            sequence = prompts[index]
+            assert sequence.ids[: len(prefix)] == prefix and node.end <= len(sequence.ids) - sequence.needed_logits
+            inside = [key for key, end in zip(sequence.images, sequence.ends, strict=True) if end <= node.end]
+            assert inside == list(prompts[node.first].images[: len(inside)])
+            assert not any(begin < node.end < end for begin, end in zip(sequence.begins, sequence.ends, strict=True))
+        for child in node.children:
+            check(child, node.end, prefix)
+
+    if prompts:
+        check(tree, 0, [])
+    assert sorted(tree.sequences()) == list(range(len(prompts)))
+
+
+@dataclass
+class Renderer_of_image_groups(PromptRenderer):
+    """Renders every image to this number of pixels, of four bytes each."""
+
+    pixels: int
+
+    def image(self, image):
+        return ImageInputs({"pixel_values": torch.zeros(1).expand(self.pixels)}, 4, False)
+
+    def prompts(self, request, images, keys, sizes):
+        return [RenderedPrompt(request, "", "", [1], None, keys, (0,), (1,))]
+
+
+def test_windows_hold_so_many_sequences_and_end_early_when_their_pixels_fill_the_memory(make_picture):
+    def sizes(count, least, pixels):
+        images = [make_picture(number) if number % 4 else b"" for number in range(count)]
+        requests = [Request(str(number), (IMAGE, "?"), (image,)) for number, image in enumerate(images)]
+        windows = Preparer(lambda: Renderer_of_image_groups(pixels), workers=2).windows(requests, least)
+        return [(len(window.prompts), len(window.failed)) for window in windows]
+
+    assert sizes(10, 4, 1) == [(3, 1), (3, 1), (1, 1)]
+    assert sizes(6, 100, 2**27) == [(3, 1), (1, 1)]
