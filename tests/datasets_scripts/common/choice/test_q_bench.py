@@ -20,6 +20,7 @@ from eyechart.datasets_scripts import left_out, load_dataset
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, MissingImagesError, UsageError
 from eyechart.datasets_scripts.llvisionqa import llvisionqa as single_script
 from eyechart.datasets_scripts.llvisionqa_pairs import llvisionqa_pairs as pair_script
+from eyechart.datasets_scripts.official import official_counts
 from tests.real_pairs import released_dev_rows
 
 Folder = Callable[..., Path]
@@ -305,7 +306,9 @@ def test_the_archive_of_images_is_unpacked_in_a_folder_and_downloaded_without_on
 def test_the_real_files_parse_completely(reference: Path) -> None:
     folder = reference / "llvisionqa"
     parts = load_dataset("llvisionqa", data_dir=folder, images="skip")
-    assert {split: len(set(part["id"])) for split, part in parts.items()} == {"dev": 1495, "test": 1495}
+    assert {split: len(set(part["id"])) for split, part in parts.items()} == {
+        split: official_counts("llvisionqa", None, split)[0] for split in ("dev", "test")
+    }
     dev = parts["dev"]
     assert Counter(dev["question_type"]) == {"yes-or-no": 550, "what": 452, "how": 493}
     assert list(Counter(sorted(dev["concern"])).values()) == [514, 304, 245, 432]
