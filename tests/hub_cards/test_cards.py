@@ -65,6 +65,8 @@ def test_a_data_set(path: Path) -> None:
     card, subset = read(DatasetCard, path), DATASETS[path.stem]
     facts = card.data
     assert facts.license in LICENCES and facts.pretty_name
+    # Where the Hub knows no name for a licence, it asks for a name and a link.
+    assert facts.license != "other" or (facts.license_name and facts.license_link.startswith("http"))
     assert set(facts.size_categories) <= SIZES and set(facts.task_categories or []) <= TASKS
     assert all(re.fullmatch("[a-z]{2}", language) for language in facts.language or [])
     in_order(card, DATASET_SECTIONS)

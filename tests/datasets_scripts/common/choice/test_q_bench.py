@@ -1,4 +1,4 @@
-"""Q-Bench's questions on single images (LLVisionQA) and on pairs; VLMEvalKit's tables: see `test_tables.py`."""
+"""Q-Bench's questions on single images (LLVisionQA) and on pairs, and both with a refusal (LLSAVisionQA)."""
 
 import json
 import shutil
@@ -7,6 +7,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -16,8 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from eyechart.datasets_scripts import left_out, load_dataset
+from eyechart.datasets_scripts import left_out, load_builder, load_dataset, loading, mini
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, MissingImagesError, UsageError
+from eyechart.datasets_scripts.llsavisionqa.llsavisionqa import REFUSAL
 from eyechart.datasets_scripts.llvisionqa import llvisionqa as single_script
 from eyechart.datasets_scripts.llvisionqa_pairs import llvisionqa_pairs as pair_script
 from eyechart.datasets_scripts.official import official_counts
@@ -62,9 +64,8 @@ def pairs(tmp_path: Path, write_image: Callable[..., None]) -> Folder:
     return write
 
 
-@pytest.mark.parametrize("image_folder", ["", "images_llvisionqa"])
-def test_the_layouts_of_single_images(llvisionqa: Folder, image_folder: str) -> None:
-    parts = load_dataset("llvisionqa", data_dir=llvisionqa(image_folder=image_folder))
+def test_the_layout_of_single_images(llvisionqa: Folder) -> None:
+    parts = load_dataset("llvisionqa", data_dir=llvisionqa(image_folder="images_llvisionqa"))
     assert list(parts) == ["dev", "test"]
     row = parts["dev"][1]
     assert row.pop("images")[0].size == (10, 8)
@@ -105,7 +106,6 @@ def test_the_layouts_of_pairs(pairs: Folder, image_folder: str) -> None:
 @pytest.mark.parametrize(
     ("img_path", "names"),
     [
-        ("llvisionqa_compare_dev\\00079.jpg_cat_09769.jpg.jpg", ["00079.jpg", "09769.jpg"]),
         ("llvisionqa_compare_test\\I03_05_01.png_cat_AVA__281981.jpg.jpg", ["I03_05_01.png", "AVA__281981.jpg"]),
         ("..\\..\\a.jpg_cat_b.jpg.jpg", ["a.jpg", "b.jpg"]),
     ],
@@ -219,8 +219,9 @@ def write_parquet(tmp_path: Path, write_image: Callable[..., None]) -> Callable[
 
 
 @pytest.mark.datasets36
-@pytest.mark.parametrize("num_proc", [None, 2])
-@pytest.mark.parametrize(("name", "concern"), [("llvisionqa", "other"), ("llvisionqa_pairs", "concern 1")])
+@pytest.mark.parametrize(
+    ("name", "concern", "num_proc"), [("llvisionqa", "other", 2), ("llvisionqa_pairs", "concern 1", None)]
+)
 def test_the_hubs_parquet_form(
     write_parquet: Callable[..., Path], write_image: Any, name: str, concern: str, num_proc: int | None
 ) -> None:
@@ -316,8 +317,6 @@ def test_the_real_files_parse_completely(reference: Path) -> None:
     released = json.loads((folder / "llvisionqa_dev.json").read_text(encoding="utf-8"))
     for raw, row in zip(released, dev, strict=True):
         assert row["options"]["ABCD".index(row["answer"])] == raw["correct_ans"].strip()
-    with pytest.raises(MissingImagesError, match=r"no image file found for 2990 items"):
-        load_dataset("llvisionqa", data_dir=folder)
 
 
 @pytest.mark.parametrize(("has_letters", "row_873"), [(True, "B"), (False, "A")])
@@ -331,11 +330,93 @@ def test_all_1000_real_pairs_load(reference: Path, tmp_path: Path, has_letters: 
     assert Counter(map(len, part["options"])) == {1: 1, 2: 422, 3: 478, 4: 99}
     expected = [item["correct_choice"] for item in real_rows]
     assert part["answer"][:] == [*expected[:872], row_873, *expected[873:]]
-    for position in ("last", 1):
-        options = {"refusal_position": position}
-        moved = load_dataset("llsavisionqa", "pair", data_dir=tmp_path, images="skip", split="dev", options=options)
-        for plain, shown in zip(part, moved, strict=True):
-            place = "ABCDE".index(shown["refusal"])
-            assert shown["options"].pop(place) == "I don't know" and shown["options"] == plain["options"]
-            left = [letter for letter in "ABCDE"[: len(plain["options"]) + 1] if letter != shown["refusal"]]
-            assert left["ABCD".index(plain["answer"])] == shown["answer"]
+    # The question with a single option has the refusal at the last position.
+    options = {"refusal_position": 2}
+    moved = load_dataset("llsavisionqa", "pair", data_dir=tmp_path, images="skip", split="dev", options=options)
+    assert Counter(moved["refusal"]) == {"C": 999, "B": 1}
+
+
+SOURCES = {"single": "llvisionqa", "pair": "llvisionqa_pairs"}
+CHANGED = ("options", "answer")
+
+
+def load(config: str, split: str = "dev", **options: Any) -> list[dict[str, Any]]:
+    """Load a configuration of the synthetic demo data, without the images, which these tests do not need."""
+    folder = mini.release("llsavisionqa")
+    return load_dataset("llsavisionqa", config, data_dir=folder, split=split, images="skip", options=options).to_list()
+
+
+@cache
+def load_source(name: str, split: str) -> list[dict[str, Any]]:
+    return load_dataset(name, data_dir=mini.release(name), split=split, images="skip").to_list()
+
+
+@pytest.mark.parametrize(
+    ("config", "position"), [("single", "last"), ("single", "first"), ("single", 2), ("pair", "random"), ("pair", 1)]
+)
+def test_every_row_is_that_of_the_source_with_one_more_option(config: str, position: str | int) -> None:
+    for split in ("dev", "test"):
+        plain = load_source(SOURCES[config], split)
+        for before, after in zip(plain, load(config, split, refusal_position=position), strict=True):
+            place = "ABCDE".index(after["refusal"])
+            assert after["options"][place] == REFUSAL
+            assert after["options"][:place] + after["options"][place + 1 :] == before["options"]
+            assert {key: after[key] for key in before if key not in CHANGED} == {
+                key: before[key] for key in before if key not in CHANGED
+            }
+            if before["answer"]:
+                right = before["options"]["ABCD".index(before["answer"])]
+                assert after["options"]["ABCDE".index(after["answer"])] == right != REFUSAL
+            else:
+                assert after["answer"] == "" and split == "test"
+            if position != "random":
+                assert place == {"last": len(before["options"]), "first": 0}.get(position, position)
+
+
+def test_random_places_are_even_and_repeat_by_seed() -> None:
+    assert load("single") == load("single", refusal_position="last")
+    rows = load("single", refusal_position="random")
+    assert rows == load("single", refusal_position="random", refusal_seed=0)
+    other = load("single", refusal_position="random", refusal_seed=1)
+    assert 0.5 < sum(a["refusal"] != b["refusal"] for a, b in zip(rows, other, strict=True)) / len(rows) < 0.9
+    for count in (2, 3):
+        places = Counter(row["refusal"] for row in rows if len(row["options"]) == count + 1)
+        total = sum(places.values())
+        assert set(places) == set("ABCD"[: count + 1])
+        assert all(abs(n / total - 1 / (count + 1)) < 0.15 for n in places.values())
+
+
+def test_one_row_alone_gets_the_same_place(llvisionqa: Folder, qa_row: Row) -> None:
+    def places(rows: list[dict[str, Any]]) -> dict[str, str]:
+        folder = llvisionqa(dev=rows, test="absent")
+        options = {"refusal_position": "random", "refusal_seed": 5}
+        part = load_dataset("llsavisionqa", "single", data_dir=folder, split="dev", images="skip", options=options)
+        return dict(zip(part["id"], part["refusal"], strict=True))
+
+    rows = [qa_row(number) for number in range(20)]
+    whole = places(rows)
+    assert whole == places(rows[::-1]) and whole.items() >= places(rows[7:8]).items()
+
+
+@pytest.mark.parametrize("position", ["middle", 3, True, "0"])
+def test_unknown_positions(position: Any) -> None:
+    with pytest.raises(UsageError, match=rf"refusal_position={position!r} is not one of 'last', 'first', 'random', 0"):
+        load("single", refusal_position=position)
+
+
+def test_edits_of_the_scripts_it_builds_on_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    monkeypatch.setattr(loading, "source_fingerprint", lambda *files: seen.extend(files) or "edited")
+    load_builder("llsavisionqa")
+    assert [Path(file).stem for file in seen] == ["llsavisionqa", "llvisionqa", "llvisionqa_pairs"]
+
+
+def test_a_row_with_the_refusal_is_bad(llvisionqa: Folder, qa_row: Row) -> None:
+    folder = llvisionqa(dev=[qa_row(0), qa_row(1, candidates=["Noise", " I don't know"])])
+    with pytest.raises(BadAnnotationError, match=r"llvisionqa_dev\.json, row 2: the options already include \"I don't"):
+        load_dataset("llsavisionqa", data_dir=folder)
+
+
+def test_the_real_files_have_one_more_option(reference: Path) -> None:
+    dev = load_dataset("llsavisionqa", data_dir=reference / "llvisionqa", images="skip", split="dev")
+    assert Counter(dev["refusal"]) == {"D": 590, "C": 569, "E": 336} and set(dev["answer"]) == set("ABCD")
