@@ -11,7 +11,7 @@ import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eyechart.datasets_scripts import left_out, load_dataset, mini
@@ -212,14 +212,12 @@ def test_an_empty_image_cell_is_a_missing_image(tmp_path: Path, rows: list[Row])
 
 @pytest.mark.parametrize("column", ["category", "image"])
 def test_missing_columns(tmp_path: Path, rows: list[Row], column: str) -> None:
+    folder = write(tmp_path / "release", rows, without=[column])
     with pytest.raises(BadAnnotationError, match=rf"tsv, row 1: missing column '{column}'"):
-        load_dataset("mmbench", data_dir=write(tmp_path / "release", rows, without=[column]))
-
-
-def test_images_can_be_skipped_and_may_then_be_absent(tmp_path: Path, rows: list[Row]) -> None:
-    folder = write(tmp_path / "release", rows, without=["image"])
-    part = load_dataset("mmbench", data_dir=folder, split="dev", images="skip")
-    assert part["images"][:] == [[], [], []]
+        load_dataset("mmbench", data_dir=folder)
+    if column == "image":
+        part = load_dataset("mmbench", data_dir=folder, split="dev", images="skip")
+        assert part["images"][:] == [[], [], []]
 
 
 def parquet(path: Path, rows: Sequence[Row], drop: Sequence[str] = (), **renamed: str) -> None:
@@ -241,7 +239,7 @@ def test_the_hubs_form_with_decoded_images(tmp_path: Path, rows: list[Row], imag
     # A question's rotations may lie in another shard.
     parquet(path / "test-00000-of-00002.parquet", private[:5], **{"l2-category": "L2-category"})
     parquet(path / "test-00001-of-00002.parquet", private[5:], **{"l2-category": "L2-category"})
-    parts = load_dataset("mmbench", data_dir=tmp_path / "hub", num_proc=2 if folder else None)
+    parts = load_dataset("mmbench", data_dir=tmp_path / "hub")
     assert parts["dev"]["options"][:] == [["None", "NA", "0"], ["1", "null"], ["None", "NA", "0", "N/A"]]
     assert (parts["dev"]["answer"][:], parts["test"]["answer"][:]) == (["B", "A", "D"], ["", "", ""])
     assert parts["test"]["hint"][:] == ["", "", "Look\twell,\nthen say."]
@@ -334,7 +332,8 @@ def test_the_abilities_are_those_of_the_paper() -> None:
     assert ABILITIES["ocr"].category == "OCR" and CCBENCH_CATEGORIES["food_clothes"].category == "food clothes"
 
 
-@given(st.lists(st.text(), min_size=1, max_size=6), st.integers(0, 12), st.data())
+@settings(max_examples=25)
+@given(st.lists(st.text(max_size=3), min_size=1, max_size=6), st.integers(0, 12), st.data())
 def test_rotating_moves_each_option_and_its_letter(options: list[str], places: int, data: st.DataObject) -> None:
     turned = rotate(options, places)
     assert rotate(turned, -places) == tuple(options)
@@ -346,7 +345,7 @@ def test_rotating_moves_each_option_and_its_letter(options: list[str], places: i
 
 @pytest.mark.parametrize("config", ["cn", "cc"])
 def test_the_mini_release_asks_for_every_ability(config: str) -> None:
-    parts = load_dataset("mmbench", config, data_dir=mini.release("mmbench"))
+    parts = load_dataset("mmbench", config, data_dir=mini.release("mmbench"), images="skip")
     table = CCBENCH_CATEGORIES if config == "cc" else ABILITIES
     for part in parts.values():
         assert set(part["category"]) == {ability.category for ability in table.values()}
