@@ -66,14 +66,13 @@ def kadis(tmp_path: Path) -> Callable[..., Path]:
 
     def write(
         rows: Sequence[Sequence[str]] = _KADIS_ROWS,
-        header: Sequence[str] = ("image", "mos"),
         images: Sequence[str] | None = None,
         image_folder: str = "",
     ) -> Path:
         folder = tmp_path / "kadis"
         folder.mkdir(exist_ok=True)
         with open(folder / "mos.csv", "w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([header, *rows])
+            csv.writer(file).writerows([("image", "mos"), *rows])
         for seed, name in enumerate([name for name, *_ in _KADIS_ROWS] if images is None else images):
             _write_image(folder / image_folder / name, seed)
         return folder
@@ -103,12 +102,7 @@ def _qa_row(number: int, **changes: Any) -> dict[str, Any]:
 def llvisionqa(tmp_path: Path) -> Callable[..., Path]:
     """Return a function that writes a folder in LLVisionQA's layout; test has the same rows without answers."""
 
-    def write(
-        dev: Any = None,
-        test: Any = None,
-        images: Sequence[str] = ("0.png", "1.png", "2.png"),
-        image_folder: str = "",
-    ) -> Path:
+    def write(dev: Any = None, test: Any = None, image_folder: str = "") -> Path:
         folder = tmp_path / "llvisionqa"
         folder.mkdir(exist_ok=True)
         dev = [_qa_row(number) for number in range(3)] if dev is None else dev
@@ -116,8 +110,8 @@ def llvisionqa(tmp_path: Path) -> Callable[..., Path]:
         for split, rows in (("dev", dev), ("test", test)):
             if rows != "absent":
                 (folder / f"llvisionqa_{split}.json").write_text(json.dumps(rows), encoding="utf-8")
-        for seed, name in enumerate(images):
-            _write_image(folder / image_folder / name, seed)
+        for number in range(3):
+            _write_image(folder / image_folder / f"{number}.png", number)
         return folder
 
     return write
