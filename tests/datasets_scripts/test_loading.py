@@ -1,7 +1,5 @@
 """The doors to the data and the cache."""
 
-import doctest
-import importlib
 import logging
 import os
 import pickle
@@ -14,7 +12,7 @@ from typing import Any
 import datasets
 import pytest
 
-from eyechart.datasets_scripts import catalog, left_out, load_builder, load_dataset, loading
+from eyechart.datasets_scripts import left_out, load_builder, load_dataset, loading
 from eyechart.datasets_scripts.common.errors import (
     BadAnnotationError,
     DataError,
@@ -202,17 +200,3 @@ def test_data_errors_name_file_and_row_also_between_processes() -> None:
     error = pickle.loads(pickle.dumps(BadAnnotationError("is bad", path="a.csv", row=3)))
     assert (str(error), error.path, error.row, error.reason) == ("a.csv, row 3: is bad", "a.csv", 3, "is bad")
     assert issubclass(UsageError, ValueError) and issubclass(UsageError, EyechartError)
-
-
-FOLDER = Path(catalog.__file__).parent
-MODULES = [
-    ".".join(path.relative_to(FOLDER).with_suffix("").parts)
-    for path in sorted(FOLDER.rglob("*.py"))
-    if ">>> " in path.read_text(encoding="utf-8")
-]
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_examples_in_docstrings(name: str) -> None:
-    result = doctest.testmod(importlib.import_module(f"eyechart.datasets_scripts.{name}"))
-    assert result.attempted > 0 and result.failed == 0

@@ -1,7 +1,5 @@
-"""The command line from end to end: the run without arguments, bad images and rows, failures, `--help`; doctests."""
+"""The command line from end to end: the run without arguments, bad images and rows, failures, `--help`."""
 
-import doctest
-import importlib
 import re
 import shutil
 import subprocess
@@ -11,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-import eyechart.evaluators
 from eyechart.datasets_scripts import mini
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.runs.table import interval_lines, score_table
@@ -180,14 +177,3 @@ def test_help_loads_no_heavy_library(words):
     assert "--help" in done.stdout and not {name.partition(".")[0] for name in loaded} & HEAVY
     # The list of commands imports none of them.
     assert words or (len(done.stdout.splitlines()) > 20 and "eyechart.evaluators.commands.run" not in loaded)
-
-
-FOLDER = Path(eyechart.evaluators.__file__).parent
-WITH_EXAMPLES = [path for path in sorted(FOLDER.rglob("*.py")) if ">>> " in path.read_text(encoding="utf-8")]
-
-
-@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: path.stem)
-def test_doctests(path):
-    name = ".".join(("eyechart.evaluators", *path.relative_to(FOLDER).with_suffix("").parts))
-    found = doctest.testmod(importlib.import_module(name))
-    assert found.attempted and not found.failed

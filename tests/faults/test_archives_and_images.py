@@ -34,7 +34,7 @@ from eyechart.datasets_scripts.common.paths import find_image
 from eyechart.datasets_scripts.own_data import load_own
 from eyechart.evaluators.evaluation.data import undecoded_rows
 from tests.datasets_scripts.common.files.test_archives import FILES, WRITERS, contents, special, write_tar, write_zip
-from tests.datasets_scripts.common.test_open_image import encoded, noise, png_header
+from tests.datasets_scripts.common.files.test_readers import encoded, noise, png_header
 from tests.faults.fault import fault, rows
 from tests.faults.helpers import full_disk
 

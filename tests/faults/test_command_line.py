@@ -23,7 +23,7 @@ from eyechart.evaluators.results.results_file import FailedTask
 from eyechart.evaluators.runs.console import print_line
 from eyechart.evaluators.runs.screen import print_screen
 from eyechart.hub_cards.model_card.publication import merged_card
-from tests.datasets_scripts.common.test_open_image import encoded, noise
+from tests.datasets_scripts.common.files.test_readers import encoded, noise
 from tests.evaluators.command_line import invoke
 from tests.evaluators.finished_runs import ACCURACY, evaluated, item, write
 from tests.faults.fault import fault, rows

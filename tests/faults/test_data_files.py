@@ -31,7 +31,7 @@ from eyechart.datasets_scripts.common.files.readers import (
 from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
 from eyechart.datasets_scripts.live_itw.live_itw import read_mat
 from eyechart.datasets_scripts.own_data import load_own
-from tests.datasets_scripts.common.test_open_image import encoded, noise
+from tests.datasets_scripts.common.files.test_readers import encoded, noise
 from tests.faults.fault import fault, rows
 
 NAMED = "the error names the file and the problem"

@@ -1,7 +1,5 @@
 """What the metrics' cards, docstrings and the table of scores say, and what the metrics return."""
 
-import doctest
-import importlib
 import inspect
 import json
 import math
@@ -105,12 +103,6 @@ MODULES = [
     "eyechart.metrics.space",
     *("eyechart.metrics." + ".".join(path.relative_to(FOLDER).with_suffix("").parts) for path in SCORING),
 ]
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_doctests(name: str) -> None:
-    found = doctest.testmod(importlib.import_module(name))
-    assert found.failed == 0
 
 
 def test_importing_loads_nothing_heavy() -> None:
