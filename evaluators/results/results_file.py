@@ -6,6 +6,7 @@ import math
 import platform
 import re
 from collections.abc import Sequence
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired
@@ -202,7 +203,9 @@ def collect(
     tasks: Sequence[TaskResult], failed: Sequence[FailedTask], started: str, request: dict[str, Any] | None = None
 ) -> Results:
     """Assemble the results of a run that began at `started` (ISO 8601) with the options `request`."""
-    return Results(environment=_environment(started), request=request, tasks=list(tasks), failed=list(failed))
+    return Results(
+        environment={"started": started, **_machine()}, request=request, tasks=list(tasks), failed=list(failed)
+    )
 
 
 def read_results(path: str | Path) -> Results:
@@ -309,7 +312,8 @@ def task_folder(task: TaskResult) -> Path:
     return Path(task.task, task.dataset)
 
 
-def _environment(started: str) -> dict[str, Any]:
+@cache
+def _machine() -> dict[str, Any]:
     versions: dict[str, str | None] = {}
     required = [name for name in metadata.requires("eyechart") or () if "extra ==" not in name]
     for package in ("eyechart", "tokenizers", *(re.split(r"[^\w.-]", name)[0] for name in required)):
@@ -318,7 +322,6 @@ def _environment(started: str) -> dict[str, Any]:
         except metadata.PackageNotFoundError:
             versions[package] = None
     return {
-        "started": started,
         "python": platform.python_version(),
         "platform": platform.platform(),
         "processor": platform.machine(),
