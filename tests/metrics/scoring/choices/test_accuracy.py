@@ -123,9 +123,7 @@ Answer = Callable[[int, int, list[str], str], str]
 
 
 def scored_choices(letters: list[str], references: list[str], sizes: list[int]) -> dict[str, Any]:
-    choices = [[f"option {place}" for place in range(size)] for size in sizes]
-    replies = Replies(letters, references, choices)
-    return choice_scores(read_choices(replies), replies)
+    return _scores(letters, references, [[f"option {place}" for place in range(size)] for size in sizes])
 
 
 def circular(answer: Answer, sizes: list[int], dropped: int = 0) -> dict[str, Any]:

@@ -301,16 +301,12 @@ def test_bad_options_are_read_as_no_option_or_one(options: list[str]) -> None:
             assert ascii_uppercase[index] in read_reply(option, options)[0]
 
 
-UNITS = (
-    "a |A |A B |A. |(A)|A-|A\n|C is |选A|A.B.|dark |not dark |no noise |yes |answer |the answer is A. wait |x|(|*|\n"
-)
+UNITS = "a |A B |A. |(A)|A\n|C is |选A|dark |not dark |no noise |answer |the answer is A. wait |*|\n"
 UNITS += (
     "|the answer is dark or |the answer is dark dark dark dark |If B, we choose B. |Therefore, option B is correct. "
 )
-UNITS += (
-    "|A and B are wrong |- |<|'|-1|1.1|1. A |<think>|<think>A</think>|<answer>|<answer>A</answer>|\\boxed{|\\boxed{A} "
-)
-UNITS += "|{|\\frac{1}{2} |模糊|不模糊|不是A |答案是|故选|é|\u0301|\ufdfa|\u200bA|\nNow, all the answers "
+UNITS += "|A and B are wrong |- |<|-1|1. A |<think>|<think>A</think>|<answer>|<answer>A</answer>|\\boxed{|\\boxed{A} "
+UNITS += "|{|\\frac{1}{2} |模糊|不是A |答案是|故选|\u0301|\ufdfa|\u200bA|\nNow, all the answers "
 
 
 @pytest.mark.parametrize("unit", UNITS.split("|"))

@@ -206,10 +206,12 @@ def _curve(curve: Callable[[np.ndarray], np.ndarray]) -> Data:
 # Seeds of which simpler searches lost.
 HARD: list[tuple[Data, int]] = [
     *((_outlier(n), seed) for n, seed in ((8, 39), (12, 72))),
-    (lambda rng: (rng.normal(size=7), rng.normal(size=7)), 12),
-    *((_heavy(n), seed) for n, seed in ((8, 154), (40, 5))),
+    *((lambda rng, n=n: (rng.normal(size=n), rng.normal(size=n)), seed) for n, seed in ((7, 12), (12, 159))),
+    *((_heavy(n), seed) for n, seed in ((7, 96), (8, 154), (40, 5))),
     (_curve(lambda x: 1.0 * (x > -0.7) + 1.2 * (x > 0.8)), 0),
+    (_curve(lambda x: np.clip(x, -0.3, 0.2)), 0),
     (_curve(lambda x: np.sin(4 * x)), 31),
+    (_curve(lambda x: -np.exp(2 * x)), 0),
     (lambda rng: (rng.integers(-5, 6, 40) * 1.0, rng.normal(size=40)), 0),
 ]
 
