@@ -1,6 +1,7 @@
 """What a run asks of a model in every chat, of models here and on servers."""
 
 import copy
+import math
 
 import pytest
 
@@ -14,7 +15,6 @@ from eyechart.evaluators.backends.local.backend import TransformersBackend
 from eyechart.evaluators.backends.local.loading import LoadOptions
 from eyechart.evaluators.requests.errors import ModelError
 from eyechart.evaluators.requests.types import IMAGE, Request
-from eyechart.evaluators.results.results_file import read_results
 from tests.evaluators.command_line import invoke
 from tests.evaluators.scripted_server import completion
 
@@ -57,15 +57,21 @@ def asked(make_picture, http, script):
     return ask
 
 
-def test_values_of_thinking():
+@pytest.mark.parametrize(
+    ("make", "value", "named"),
+    [
+        *((parse_thinking, text, "--thinking .* give on, off, or a maximum") for text in ("yes", "", "-1", "1.5")),
+        (lambda value: ChatOptions(thinking=value), 0, "at least 1 token"),
+        (ChatOptions, " ", "system_prompt='' is not allowed"),
+        *((Sampling, value, f"temperature={value}") for value in (0.0, math.nan)),
+        *((lambda value: Sampling(1.0, value), value, f"top_p={value}") for value in (0.0, 1.1)),
+        (lambda value: Sampling(1.0, 1.0, value), -1, "sampling_seed=-1"),
+    ],
+)
+def test_values_that_cannot_be_are_refused(make, value, named):
     assert [parse_thinking(text) for text in ("on", "off", "512")] == [True, False, 512]
-    for text in ("yes", "", "-1", "1.5", "budget 512"):
-        with pytest.raises(UsageError, match=r"--thinking .* give on, off, or a maximum"):
-            parse_thinking(text)
-    with pytest.raises(UsageError, match="at least 1 token"):
-        ChatOptions(thinking=0)
-    with pytest.raises(UsageError, match="system_prompt='' is not allowed"):
-        ChatOptions(system_prompt=" ")
+    with pytest.raises(UsageError, match=named):
+        make(value)
 
 
 def test_a_system_prompt_stands_first_in_the_prompt_of_a_local_model(local):
@@ -143,44 +149,42 @@ def test_settings_of_the_image_processor(llava_folder):
         resolve_backend(llava_folder, options=LoadOptions(processor={"do_rezise": False}))
 
 
-def with_template(tmp_path, old="", new=""):
-    """Run the bundled model with a changed chat template; gives the command's outcome and the model's settings."""
-    template = (tiny_vlm.folder() / "chat_template.jinja").read_text(encoding="utf-8")
-    assert old in template
-    template = template.replace(old, new) if old else template
-    (tmp_path / "mine.jinja").write_text(template, encoding="utf-8")
-    template = f"chat_template={tmp_path / 'mine.jinja'}"
-    done = invoke("run", "q_bench/perception", "--limit", 2, "--out", tmp_path, "--model-arg", template)
-    return done, read_results(tmp_path).tasks[0].settings["model"] if done.exit_code == 0 else {}
+def run_with_template(folder, content, model=()):
+    (folder / "mine.jinja").write_bytes(content)
+    template = f"chat_template={folder / 'mine.jinja'}"
+    return invoke("run", "q_bench/perception", "--mini", *model, "--out", folder, "--model-arg", template)
 
 
-def test_a_chat_template_of_ones_own_is_used_recorded_and_part_of_stored_answers(tmp_path):
-    original, change = with_template(tmp_path)[1]["chat_template"], ("role'] | upper", "role'] | lower")
-    renamed, settings = with_template(tmp_path, *change)
-    assert settings["chat_template"] not in (original, None) and "from the store" not in renamed.output
-    assert "from the store" in with_template(tmp_path, *change)[0].output
+TEMPLATE = (tiny_vlm.folder() / "chat_template.jinja").read_text(encoding="utf-8")
+
+
+def test_a_chat_template_of_ones_own_is_used_recorded_and_part_of_stored_answers(make_picture):
+    changed = TEMPLATE.replace("role'] | upper", "role'] | lower")
+    own, changed = (resolve_backend(None, options=LoadOptions(chat_template=text)) for text in (TEMPLATE, changed))
+    (response,) = changed.answer([Request("1", ("What?", IMAGE), (make_picture(0),), max_new_tokens=1)])
+    assert response.rendered_prompt.startswith("user:")
+    assert own.settings()["chat_template"] not in (changed.settings()["chat_template"], None)
+    assert own.identity() != changed.identity()
 
 
 @pytest.mark.parametrize(
-    ("change", "named"),
+    ("old", "new", "named"),
     [
-        (("'<image>'", "'<img>'"), "chat_template"),
-        (("part['text']", "''"), "the text of the prompt"),
-        (("{%- endfor -%}", ""), "TemplateSyntaxError"),
+        ("'<image>'", "'<img>'", "chat_template"),
+        ("part['text']", "''", "the text of the prompt"),
+        ("{%- endfor -%}", "", "TemplateSyntaxError"),
     ],
 )
-def test_a_chat_template_that_cannot_be_used_is_refused_before_the_model_answers(tmp_path, change, named):
-    done, _ = with_template(tmp_path, *change)
+def test_a_chat_template_that_cannot_be_used_is_refused_before_the_model_answers(tmp_path, old, new, named):
+    assert old in TEMPLATE
+    done = run_with_template(tmp_path, TEMPLATE.replace(old, new).encode())
     assert done.exit_code == 1 and named in " ".join(done.output.split()) and "answers in" not in done.output
 
 
-def test_the_file_of_a_chat_template_is_read_before_the_model_is_loaded(tmp_path):
-    for content in (None, b"\xff\xfe", b"x" * 1_000_001):
-        if content is not None:
-            (tmp_path / "t.jinja").write_bytes(content)
-        template = f"chat_template={tmp_path / 't.jinja'}"
-        done = invoke("run", "--model", "none/there", "--mini", "--model-arg", template, code=2)
-        assert "t.jinja" in done.output.replace("\n", "") and "none/there" not in done.output
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"x" * 1_000_001])
+def test_the_file_of_a_chat_template_is_read_before_the_model_is_loaded(tmp_path, content):
+    done = run_with_template(tmp_path, content, ("--model", "none/there"))
+    assert done.exit_code == 2 and "mine.jinja" in done.output.replace("\n", "") and "none/there" not in done.output
 
 
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")

@@ -1,40 +1,29 @@
 """Backends around others: the store and processes; and functions as backends."""
 
 import json
+import math
 import os
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pyarrow.parquet
 import pytest
 
 from eyechart.datasets_scripts.common.errors import BadImageError, DataError
-from eyechart.evaluators.backends import processes, resolve_backend
+from eyechart.evaluators.backends import processes
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.processes import DistributedBackend
 from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.requests.errors import MissingPredictionError, ModelError
-from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Request, Response
+from eyechart.evaluators.requests.types import Loss, Request, Response
 from tests.evaluators.backends.logging_model import LoggingModel, in_processes, make_requests, plain
-from tests.evaluators.command_line import invoke
 
 IDENTITY = {"model": "logging"}
 
 
 def text_request(id, text="?", **changes):
     return Request(id=id, prompt=(text,), images=(), **changes)
-
-
-def test_it_is_a_backend_like_the_one_it_asks(store):
-    backend = StoredBackend(LoggingModel(IDENTITY), store)
-    assert isinstance(backend, Backend) and resolve_backend(backend) is backend
-    assert (backend.name, backend.needs_images, backend.identity()) == ("test/logging", True, IDENTITY)
-    assert (backend.writes_replies, backend.billed_per_request, backend.samples) == (True, False, False)
-    assert backend.settings() == {"backend": "logging"}
-    with pytest.raises(ModelError, match="not losses"):
-        StoredBackend(FunctionBackend(len), store).check(OutputType.LOSSES)
 
 
 def test_what_is_stored_is_not_asked_again_and_the_rest_in_one_call(store):
@@ -64,13 +53,10 @@ def test_equal_requests_are_asked_once_and_all_answered(store):
 
 
 EXACT = [
-    {"text": ""},
+    {"text": "", "options": ("x", "y"), "rendered_prompt": "USER: ?", "response_metadata": {"served": "a/b@1"}},
     {"text": "\ud83d" + "\ude00 \udc80 é 😀 \x00 \u2028 \r\n", "usage": {"completion_tokens": 2**63 - 1}},
-    {"logits": {"poor": 0.1 + 0.2, "good": -5e-324}, "upper_bound_words": ("good",)},
-    {"logits": {"good": -0.0, "poor": 1.7976931348623157e308}},
+    {"logits": {"poor": 0.1 + 0.2, "good": -5e-324, "x": -0.0}, "upper_bound_words": ("good",), "images_downscaled": 0},
     {"losses": (Loss(1 / 3, 3), Loss(2.5e-17, 1))},
-    {"text": "B", "options": ("x", "y")},
-    {"text": "B", "rendered_prompt": "USER: ?", "images_downscaled": 0, "response_metadata": {"served": "a/b@1"}},
 ]
 
 
@@ -82,14 +68,6 @@ def test_responses_come_back_exactly(store, fields):
     assert (asked.stored, again.stored, again.request.id) == (False, True, "b")
     assert replace(again, request=asked.request) == asked == Response(asked.request, **fields)
     assert repr(again.logits) == repr(asked.logits)
-
-
-def test_errors_are_not_stored(store):
-    replies = iter([{"error": DataError("the server is busy")}, {"text": "now"}])
-    backend = StoredBackend(LoggingModel(IDENTITY, say=lambda request: Response(request, **next(replies))), store)
-    asked = [response for _ in range(3) for response in backend.answer([text_request("a")])]
-    assert [(response.text, response.stored) for response in asked] == [(None, False), ("now", False), ("now", True)]
-    assert asked[0].error.reason == "the server is busy"
 
 
 @pytest.mark.parametrize(
@@ -141,26 +119,35 @@ def test_a_stored_answer_without_a_word_that_is_needed_now_is_asked_again(store)
     assert not response.stored and response.logits == {"high": 1.0, "low": 1.0} and other.calls == 1
 
 
-RUN = ["run", "q_bench/perception", "--limit", "5", "--no-store"]
+# Two processes in one, which has loaded all that they need; the variables are those that torchrun sets.
+TWO_PROCESSES = """
+import os, socket, sys
+from eyechart.evaluators.cli import app
 
-
-def outcome(folder: Path) -> tuple[dict, list]:
-    (task,) = json.loads((folder / "results.json").read_text())["tasks"]
-    return task, pyarrow.parquet.read_table(folder / "predictions.parquet").to_pylist()
+run = ["run", "q_bench/perception", "--limit", "5", "--no-store", "--out"]
+app([*run, sys.argv[1]], standalone_mode=False)
+with socket.create_server(("127.0.0.1", 0)) as free:
+    port = free.getsockname()[1]
+os.environ |= {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+other = os.fork()
+os.environ["RANK"] = os.environ["LOCAL_RANK"] = str(int(other == 0))
+app([*run, sys.argv[2]], standalone_mode=False)
+sys.exit(other and os.waitpid(other, 0)[1])
+"""
 
 
 @pytest.mark.slow
 def test_two_processes_give_the_results_of_one(tmp_path):
     """Of five rows, one process gets fewer."""
-    invoke(*RUN, "--out", tmp_path / "1", code=0)
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    command = [*torchrun, "-m", "eyechart.evaluators.cli", *RUN, "--out", str(tmp_path / "2")]
-    variables = {**os.environ, "OMP_NUM_THREADS": "1", "EYECHART_HOME": str(tmp_path / "home")}
+    folders = [tmp_path / "one", tmp_path / "two"]
+    command = [sys.executable, "-c", TWO_PROCESSES, *map(str, folders)]
+    variables = {**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
     done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=1800, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("Results: ") == 1, "one process prints"
-    (expected, predictions), (observed, table) = outcome(tmp_path / "1"), outcome(tmp_path / "2")
-    assert observed["scores"] == expected["scores"] and table == predictions
+    assert done.stdout.count("Results: ") == 2, "of the two, one prints"
+    (expected,), (observed,) = (json.loads((folder / "results.json").read_text())["tasks"] for folder in folders)
+    one, two = (pyarrow.parquet.read_table(folder / "predictions.parquet").to_pylist() for folder in folders)
+    assert observed["scores"] == expected["scores"] and one == two
     assert observed["settings"]["model"]["processes"] == 2
 
 
@@ -221,34 +208,30 @@ def test_an_image_that_cannot_be_read_is_an_error_of_its_item():
     assert isinstance(unreadable.error, BadImageError) and readable.text == "A"
 
 
-@pytest.mark.parametrize(
-    "returned",
-    [
-        *(None, {"good": 1.0}, {"good": 1.0, "poor": 1.0, "fair": 1.0}),
-        *({"good": 1.0, "poor": value} for value in (float("nan"), float("inf"), "high")),
-    ],
-)
-def test_what_is_no_dict_of_finite_logits_is_refused(returned):
-    with pytest.raises(ModelError, match="item 'q1'; expected a dict with finite logits of good, poor"):
-        answer(LOGITS, returned)
+def broken(messages):
+    raise TypeError("of its own")
 
 
 @pytest.mark.parametrize(
-    ("function", "request_for", "problem"),
+    ("function", "request_for", "error", "problem"),
     [
-        (lambda messages: "A", LOGITS, r"takes \(messages\), .* function\(messages, words\) that returns a dict"),
-        (lambda messages, words: {}, TEXT, r"takes \(messages, words\), .* function\(messages\) that returns a string"),
-        (lambda *, messages: "A", TEXT, r"takes \(\*, messages\)"),
+        (lambda messages: "A", LOGITS, ModelError, r"takes \(messages\), .* function\(messages, words\)"),
+        (lambda messages, words: {}, TEXT, ModelError, r"takes \(messages, words\), .* function\(messages\) that"),
+        (lambda messages: 3, TEXT, ModelError, "returned int for item 'q1'; expected a string"),
+        (broken, TEXT, TypeError, "of its own"),
+        *(
+            (lambda messages, words, returned=returned: returned, LOGITS, ModelError, "finite logits of good, poor")
+            for returned in (
+                None,
+                {"good": 1.0},
+                {"good": 1.0, "poor": 1.0, "fair": 1.0},
+                {"good": 1.0, "poor": math.nan},
+            )
+        ),
     ],
 )
-def test_a_function_that_cannot_be_called_so_is_refused_before_anything_is_asked(function, request_for, problem):
-    with pytest.raises(ModelError, match=problem):
-        FunctionBackend(function).check(request_for.output_type)
-
-
-def test_an_error_of_the_functions_own_is_not_taken_for_a_wrong_call():
-    def broken(messages):
-        raise TypeError("of its own")
-
-    with pytest.raises(TypeError, match="of its own"):
-        list(FunctionBackend(broken).answer([TEXT]))
+def test_a_function_that_does_not_fit_is_refused(function, request_for, error, problem):
+    backend = FunctionBackend(function)
+    with pytest.raises(error, match=problem):
+        backend.check(request_for.output_type)
+        list(backend.answer([request_for]))

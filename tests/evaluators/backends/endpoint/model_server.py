@@ -20,21 +20,18 @@ class ModelServer:
     model: Any
     processor: Any
     continues: str = "field"
-    """A last assistant message: "field" as vLLM with continue_final_message, "always", "never" closes it; "behind" puts
-    it behind the generation prompt without the template's blank and returns it with the reply, as llama.cpp does."""
+    """A last assistant message: "field" as vLLM with continue_final_message, "always"; "behind" puts it behind the
+    generation prompt without the template's blank and returns it with the reply, as llama.cpp does."""
     refuses_fields: bool = False
     """Answers 422 to fields that OpenAI does not document, as `transformers serve` does."""
-    returns_logprobs: bool = True
-    returns_prompt_logprobs: bool = True
-    counts_tokens: bool = True
+
     serves: str | None = None
     """The name under which it answers; None is that asked for, with a revision, as `transformers serve` has it."""
     owner: str = ""
     """The name with which the server signs its list of models, as vLLM and llama.cpp do; "" for no list."""
     tokenizes: str | None = None
     """Whose form `/tokenize` has: "vllm", "llama.cpp"; None refuses it."""
-    refused_tokenizations: int = 0
-    """How many requests to `/tokenize` it refuses first."""
+
     asked: list[dict[str, Any]] = field(default_factory=list)
     lock: Any = field(default_factory=threading.Lock)
 
@@ -53,9 +50,7 @@ class ModelServer:
 
     def tokenize(self, request):
         body = json.loads(request.data)
-        if self.refused_tokenizations:
-            self.refused_tokenizations -= 1
-            return json_response({"detail": "busy"}, 503)
+
         tokens = self.processor.tokenizer.tokenize(body["content" if self.tokenizes == "llama.cpp" else "prompt"])
         if self.tokenizes == "vllm":
             return json_response({"count": len(tokens), "tokens": list(range(len(tokens))), "token_strs": tokens})
@@ -83,15 +78,10 @@ class ModelServer:
                 choice["message"]["content"] = body["messages"][-1]["content"] + choice["message"]["content"]
         prompt = inputs["input_ids"].shape[1]
         usage = {"prompt_tokens": prompt, "completion_tokens": sum(map(len, new)), "total_tokens": 0}
-        of_prompt = {}
-        if self.returns_prompt_logprobs and body.get("prompt_logprobs") is not None:
-            of_prompt = {"prompt_logprobs": self._prompt_logprobs(inputs)}
-        return {
-            **of_prompt,
-            "choices": choices if sampled else choices * count,
-            "model": self.serves or f"{body['model']}@main",
-            **({"usage": usage} if self.counts_tokens else {}),
-        }
+        answer = {"choices": choices if sampled else choices * count, "usage": usage}
+        if body.get("prompt_logprobs") is not None:
+            answer["prompt_logprobs"] = self._prompt_logprobs(inputs)
+        return {**answer, "model": self.serves or f"{body['model']}@main"}
 
     def _inputs(self, body):
         messages, images = [], []
@@ -109,7 +99,7 @@ class ModelServer:
         if messages[-1]["role"] == "assistant" and self.continues == "behind":
             text = text.replace("ASSISTANT: ", "ASSISTANT:")
         continues = self.continues in ("always", "behind") or body.get("continue_final_message")
-        if messages[-1]["role"] == "assistant" and (self.continues == "never" or not continues):
+        if messages[-1]["role"] == "assistant" and not continues:
             text += "</s>ASSISTANT:"
         return self.processor(text=text, images=images or None, return_tensors="pt")
 
@@ -123,7 +113,7 @@ class ModelServer:
         decode = self.processor.tokenizer.decode
         message = {"role": "assistant", "content": decode(tokens, skip_special_tokens=True)}
         choice = {"index": row, "message": message, "finish_reason": "stop"}
-        if body.get("logprobs") and self.returns_logprobs:
+        if body.get("logprobs"):
             content = []
             for index, token in enumerate(tokens):
                 logprobs = torch.log_softmax(logits[index][row].float(), dim=-1)

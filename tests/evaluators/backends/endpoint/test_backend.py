@@ -47,7 +47,7 @@ def first_token(tiny, word):
 
 def test_text_is_that_of_plain_greedy_generation(tiny, model_server, backend, make_picture):
     model, processor = tiny
-    images = [make_picture(i, 40 + 13 * i) for i in range(6)]
+    images = [make_picture(i, 40 + 13 * i) for i in range(3)]
     answers = by_id(backend().answer([ask(i, image, max_new_tokens=8) for i, image in enumerate(images)]))
     for i, image in enumerate(images):
         inputs = processor(text=f"USER: {QUESTION}<image>\nASSISTANT:", images=image, return_tensors="pt")
@@ -77,7 +77,6 @@ def test_several_images_reach_the_model_in_their_order(tiny, model_server, backe
     ("server", "way"),
     [
         ({"continues": "field"}, "continue_final_message"),
-        ({"continues": "always"}, "continue_final_message"),
         ({"continues": "always", "refuses_fields": True}, "last assistant message"),
         ({"continues": "field", "owner": "vllm"}, "continue_final_message"),
         ({"continues": "behind", "owner": "llamacpp", "refuses_fields": True}, "last assistant message"),
@@ -87,7 +86,7 @@ def test_several_images_reach_the_model_in_their_order(tiny, model_server, backe
 def test_logits_are_those_of_a_plain_forward_pass(tiny, model_server, backend, make_picture, server, way):
     vars(model_server).update(server)
     model = backend(top_logprobs=200)
-    images = [make_picture(i, 64) for i in range(4)]
+    images = [make_picture(i, 64) for i in range(2)]
     answers = by_id(model.answer([rate(i, image) for i, image in enumerate(images)]))
     for i, image in enumerate(images):
         expected = direct_logprobs(tiny, image)
@@ -100,7 +99,7 @@ def test_logits_are_those_of_a_plain_forward_pass(tiny, model_server, backend, m
     assert asked == tests + [1] * len(images), "how an unknown server goes on is tried out once"
 
 
-@pytest.mark.parametrize(("continues", "owner"), [("field", "sglang"), ("always", ""), ("behind", "llamacpp")])
+@pytest.mark.parametrize(("continues", "owner"), [("field", "sglang"), ("behind", "llamacpp")])
 def test_a_prefilled_text_is_continued(tiny, model_server, backend, make_picture, continues, owner):
     model_server.continues, model_server.owner = continues, owner
     image = make_picture(3, 64)
@@ -129,34 +128,21 @@ def test_words_that_are_not_returned_have_the_smallest_value_and_are_named(tiny,
 
 
 @pytest.mark.parametrize(
-    ("tokenizes", "refused", "words"),
+    ("tokenizes", "words"),
     # The longest token that "sharp" begins with is " sha", and its first token " s".
-    [
-        (None, 0, ("fair", "bad")),
-        ("vllm", 0, ("sharp", "blurry")),
-        # Without the prompt's tokens, the prompt's first token is not the word's.
-        ("vllm", 1, ("fair", "blurry")),
-        ("llama.cpp", 0, ("sharp", "blurry")),
-    ],
+    [(None, ("fair", "bad")), ("vllm", ("sharp", "blurry")), ("llama.cpp", ("sharp", "blurry"))],
 )
 def test_a_word_of_several_tokens_has_the_value_of_its_first(
-    tiny, model_server, backend, make_picture, tokenizes, refused, words
+    tiny, model_server, backend, make_picture, tokenizes, words
 ):
     assert all(len(tiny[1].tokenizer.encode(f" {word}")) > 1 for word in words)
-    model_server.tokenizes, model_server.refused_tokenizations = tokenizes, refused
+    model_server.tokenizes = tokenizes
     image = make_picture(0, 64)
     (response,) = backend(top_logprobs=1280).answer([rate(0, image, words)])
     expected = direct_logprobs(tiny, image)
     assert response.upper_bound_words == () and model_server.asked[-1]["max_tokens"] == 1
     for word in words:
         assert response.logits[word] == pytest.approx(expected[first_token(tiny, word)].item(), abs=1e-4)
-
-
-def test_the_beginning_of_a_word_is_not_taken_where_tokens_are_not_counted(model_server, backend, make_picture):
-    model_server.counts_tokens = False
-    (response,) = backend(top_logprobs=1280).answer([rate(0, make_picture(0), ("sharp", "poor"))])
-    assert response.upper_bound_words == ("sharp",)
-    assert response.usage == {}
 
 
 def test_images_are_sent_as_their_files_hold_them(model_server, backend, make_picture, tmp_path):
@@ -246,15 +232,12 @@ CASES = {
     "reasoning_content": (reply(content="B", reasoning_content="A or B?"), ("B", "A or B?", STOP)),
     "reasoning": (reply(content="B", reasoning="A or B?"), ("B", "A or B?", STOP)),
     "reasoning alone": (reply(LENGTH, content=None, reasoning_content="A or"), ("", "A or", LENGTH)),
-    "hidden reasoning": (reply(LENGTH, HIDDEN, content=""), ("", None, REASONING)),
-    "hidden reasoning, no content": (reply(LENGTH, HIDDEN, content=None), ("", None, REASONING)),
+    "hidden reasoning": (reply(LENGTH, HIDDEN, content=None), ("", None, REASONING)),
     "an answer after hidden reasoning": (reply(STOP, HIDDEN, content="B"), ("B", None, STOP)),
     "a refusal": (reply(content=None, refusal="I can't."), ("I can't.", None, REFUSAL)),
     "taken by a filter": (reply(CONTENT_FILTER, content=None), ("", None, CONTENT_FILTER)),
     "stopped by a filter": (reply(CONTENT_FILTER, content="The image"), ("The image", None, CONTENT_FILTER)),
-    "no refusal": (reply(content="B", refusal=None), ("B", None, STOP)),
     "impossible": (reply(STOP, {"prompt_tokens": 10**8 + 1, "completion_tokens": "2"}, content="B"), ("B", None, STOP)),
-    "high counts": (reply(STOP, {"prompt_tokens": 10**8, "completion_tokens": 2}, content="B"), ("B", None, STOP)),
     "no word on the end": ({"choices": [{"message": {"content": "B"}}]}, ("B", None, None)),
 }
 
@@ -265,5 +248,4 @@ def test_text_reasoning_and_the_end_of_a_reply(script, backend, make_picture, sa
     (response,) = backend().answer([Request("x", ("What is this?", IMAGE), (make_picture(0),))])
     assert response.error is None
     assert (response.text, response.reasoning, response.finish_reason) == expected
-    assert set(response.usage) <= {"prompt_tokens", "completion_tokens"}
-    assert sum(response.usage.values()) in (0, 9 + 32, 10**8 + 2)
+    assert sum(response.usage.values()) in (0, 9 + 32)
