@@ -22,19 +22,32 @@ def redact(text: str) -> str:
         >>> redact("no such key: sk/abc-123, sk%2Fabc-123"), redact("https://me:password@host/v1")
         ('no such key: [secret], [secret]', 'https://[secret]@host/v1')
     """
-    for spelling in _spellings(tuple(os.environ.items())):
-        # Unlike a regular expression, also linear where a secret repeats itself.
-        text = text.replace(spelling, "[secret]")
-    return _USER.sub("[secret]", text)
+    return _redact(text, _spellings(_variables()))
 
 
 def redact_values(value: Any) -> Any:
     """A JSON value whose strings have no secrets; names of fields stay."""
-    if isinstance(value, dict):
-        return {name: redact_values(part) for name, part in value.items()}
-    if isinstance(value, list):
-        return [redact_values(part) for part in value]
-    return redact(value) if isinstance(value, str) else value
+    spellings = _spellings(_variables())
+
+    def without(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {name: without(one) for name, one in part.items()}
+        if isinstance(part, list):
+            return [without(one) for one in part]
+        return _redact(part, spellings) if isinstance(part, str) else part
+
+    return without(value)
+
+
+def _redact(text: str, spellings: list[str]) -> str:
+    for spelling in spellings:
+        # Unlike a regular expression, also linear where a secret repeats itself.
+        text = text.replace(spelling, "[secret]")
+    return _USER.sub("[secret]", text) if "://" in text else text
+
+
+def _variables() -> tuple[tuple[str, str], ...]:
+    return tuple((name, os.environ[name]) for name in os.environ if name.upper().endswith(_CHOSEN + _GIVEN))
 
 
 @lru_cache(8)
