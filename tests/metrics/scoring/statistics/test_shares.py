@@ -87,8 +87,10 @@ def test_singletons_have_wilsons_interval(n: int, data: st.DataObject) -> None:
         assert (found.kind, found.units) == ("wilson", n)
 
 
-def test_clustered_interval_by_hand() -> None:
+@pytest.mark.parametrize("is_mostly_right", [True, False])
+def test_clustered_interval_by_hand(is_mostly_right: bool) -> None:
     right, clusters = _drawn(80, 3, 1.5, 0)
+    right = right == is_mostly_right
     share = right.mean()
     sums = [(right[clusters.numbers == number] - share).sum() for number in range(80)]
     variance = 80 / 79 * np.sum(np.square(sums)) / 240**2
@@ -345,11 +347,12 @@ def test_the_variance_is_a_double_sum_over_pairs(n_images: int) -> None:
         assert PairedImages(first, second, n_images).variance(values) == pytest.approx(expected, rel=1e-12)
 
 
-def test_a_share_by_hand() -> None:
+@pytest.mark.parametrize("bound", [-3, 0, 3])
+def test_a_share_by_hand(bound: float) -> None:
     rng = np.random.default_rng(5)
     first, second = pairs_of(60, 12, rng)
     effects = rng.normal(size=60)
-    right = effects[first] + effects[second] + rng.normal(size=360) > 0
+    right = effects[first] + effects[second] + rng.normal(size=360) > bound
     rarer = right == (right.mean() < 0.5)
     uses = np.bincount(np.concatenate([first[rarer], second[rarer]]))
     images = 2 * 2 * np.sum(rarer) ** 2 / np.sum(uses**2)
@@ -400,3 +403,4 @@ def test_never_narrower_than_independent_pairs(pairs: list[tuple[bool, int, int]
 def test_a_test_needs_three_images() -> None:
     with pytest.raises(UndefinedScoreError, match="at least 3 images; there are 2"):
         dyadic_mean_difference([1], [0], ["a"], ["b"])
+    assert dyadic_mean_difference([1, 0, 0], [0] * 3, [0, 1, 2], [1, 2, 0]).difference == pytest.approx(1 / 3)
