@@ -33,9 +33,7 @@ REFUSED = "one line names the value and what to do; exit code 2"
 PERCEPTION = ["run", "q_bench/perception", "--mini", "--limit", "1", "--no-store"]
 SERVER = [*PERCEPTION, "--model", "m", "--base-url", "http://127.0.0.1:9/v1"]
 TASK = 'name: own\nprotocol: multiple_choice\nprompt: "{images} {question} {options}"\ndata: {path: x.jsonl}\n'
-NESTED = "[" * 100_000
 PLAN = ["plan", "runs/a", "--difference", "0.1"]
-PROCESS = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
 MANY = "a0: &a0 x\n" + "".join(f"a{i + 1}: &a{i + 1} [*a{i}, *a{i}]\n" for i in range(30))
 
 
@@ -55,38 +53,23 @@ def refused(done, message):
     rows(
         REFUSED,
         ("a plan for 10^18 items", [*PLAN, "--n", str(10**18)], f"--n {10**18} is not allowed; it must be from 2 to"),
-        ("a plan for 1.5 items", [*PLAN, "--n", "1.5"], "Invalid value for '--n'"),
         ("a task name with a missing letter", ["run", "q_bench/percepton"], "did you mean 'q_bench/perception'?"),
-        ("a dataset name with a missing letter", ["run", "--dataset", "kadis700"], "did you mean 'kadis700k'?"),
-        ("a dataset of another task", ["run", "q_bench/perception", "--dataset", "kadis700k"], "unknown dataset"),
         ("an unknown split", ["run", "q_bench/perception", "--split", "tset"], "unknown split 'tset' of"),
-        ("a data folder without a dataset", ["run", "--data-dir", "kadis=x"], "did you mean 'kadis700k'?"),
         ("one data folder for several tasks", ["run", "--data-dir", "."], "does not say which dataset it is"),
         ("an option of another dataset", ["run", "q_bench/perception", "--data-arg", "place=1"], "option 'place'"),
-        ("a negative number of items", ["run", "--limit", "-3"], "--limit"),
         ("a seed of 5,000 digits", ["run", "--seed", "9" * 5000], "--seed"),
         ("`eyechart score` without predictions", ["score", "q_bench/perception"], "--predictions"),
-        ("a judge timeout of 1e300 s", ["run", "--judge", "j", "--judge-arg", "timeout=1e300"], "timeout=1e+300 is no"),
-        ("nested values for a data option", [*PERCEPTION, "--data-arg", f"a={NESTED}"], "option 'a'"),
         ("an infinite temperature", [*SERVER, "--temperature", "1e400"], "--temperature inf is not"),
-        ("an infinite price", [*SERVER, "--judge", "j", "--judge-arg", "price=[1e400,1]"], "--judge-arg price="),
-        ("an infinite number in a field for the server", field("1e999"), "extra_body="),
         ("a lone surrogate in a field for the server", field('"\\ud800"'), "extra_body="),
         ("a setting of 5,000 digits", [*PERCEPTION, "--set", f"shuffle_seed={'9' * 5000}"], "shuffle_seed: "),
         ("an unknown device", [*PERCEPTION, "--device", "gpu"], "unknown device 'gpu'"),
         ("a path of 5,000 characters", ["report", "x" * 5000], "File name too long"),
         ("--name is not UTF-8", [*SERVER, "--name", "a\udcff"], "--name 'a"),
-        ("--model-arg is not UTF-8", [*SERVER, "--model-arg", "served_name=\udcff"], "--model-arg 's"),
-        ("publish --model-repo is not UTF-8", ["publish", "run", "--model-repo", "a\udcff"], "--model-repo 'a"),
-        ("a task's name is not UTF-8", ["tasks", "a\udcff"], "name 'a"),
         ("--data-dir '' would take the current folder", [*PERCEPTION, "--data-dir", ""], "--data-dir"),
-        ("--data-dir= would take the current folder", [*PERCEPTION, "--data-dir="], "--data-dir"),
         ("--base-url '' would send all images to OpenAI", [*PERCEPTION, "--base-url", ""], "--base-url"),
         ("report '' would take the current folder for a run", ["report", ""], "an argument has an empty value"),
         ("store prune --model '' would remove all answers", ["store", "prune", "--model", ""], "--model"),
         ("an empty setting", ["run", "mmbench/en", "--mini", "--set", "human_labels="], "human_labels"),
-        ("an empty data option", ["run", "two_afc/coarse", "--mini", "--data-arg", "mm21_dir="], "mm21_dir=''"),
-        ("--data-dir DATASET= has no path", [*PERCEPTION, "--data-dir", "llvisionqa="], "--data-dir llvisionqa='' is"),
     ),
 )
 def test_arguments(arguments, message, tmp_path, monkeypatch):
@@ -101,16 +84,10 @@ def test_arguments(arguments, message, tmp_path, monkeypatch):
         REFUSED,
         ("an impossible date in a task file", "note: 2026-02-31", "day is out of range for month"),
         ("a number of 5,000 digits in a task file", "note: " + "9" * 5000, "Exceeds the limit"),
-        ("a hexadecimal number of 6,000 digits in a task file", "note: 0x" + "f" * 6000, "thousands of digits"),
-        ("a key that is a list", "? [a]\n: b", "found unhashable key"),
         ("a duplicate key", "note: x\nnote: y", "found the key 'note' a second time"),
         ("aliases that expand to millions of values", MANY, "more than 250,000 values"),
         ("a self-referencing alias", "note: &a [*a]", "line 5, column 11: the alias 'a' is within its own value"),
-        ("a timestamp that is a word", "note: !!timestamp x", "line 5, column 7: 'x' is not a valid timestamp"),
-        ("a merge key without keys", "<<: [x]", "expected a mapping for merging"),
-        ("an impossible character in a task file", 'note: "\\U00110000"', "line 5, column 10: chr() arg"),
         ("a sexagesimal number in place of a text", "note: 12:30", "'12:30' means 750 in YAML 1.1; put it in quotes"),
-        ("a truth value that is a word of a language", "note: no", "'no' means false in YAML 1.1; put it in quotes"),
         ("the name of a Python function", "note: !!python/name:os.system", "could not determine a constr"),
         ("lists nested 1,000,000 times", "groups: " + "[" * 10**6, "nested more than 100 levels deep"),
         ("a lone surrogate in a task file", 'note: "\\ud800"', "Task: note: "),
@@ -142,31 +119,19 @@ def test_prompts_that_show_the_label(tmp_path, columns, prompt):
         own.run(FunctionBackend(lambda messages: pytest.fail("asked")), load_data(own.definition))
 
 
-@pytest.mark.parametrize(
-    "metadata",
-    rows(
-        "one line reports it",
-        ("an impossible date in a model's card", "date: 2026-02-31"),
-        ("a self-referencing alias in a model's card", "tags: &a [*a]"),
-        ("aliases that expand to millions of values in a model's card", MANY),
-    ),
-)
-def test_model_cards(metadata):
+@fault("aliases that expand to millions of values in a model's card", "one line reports it")
+def test_model_cards():
     with pytest.raises(DataError, match="the card's metadata") as caught:
-        merged_card(f"---\n{metadata}\n---\n# Model\n", "model", ENTRIES, "section")
+        merged_card(f"---\n{MANY}\n---\n# Model\n", "model", ENTRIES, "section")
     assert "\n" not in str(caught.value)
-
-
-KEPT = "license: mit # here\nlanguage: [en]\ntags: [a, '1']\n"
 
 
 @fault("a card has CR line ends", "its text and the values of all other metadata are unchanged")
 def test_cards_keep_their_metadata():
-    line_end = "\r"
-    card = f"---\n{KEPT}---\n# Model\n".replace("\n", line_end)
-    once = merged_card(card, "model", ENTRIES, "section")
-    metadata, section = once.replace(line_end, "\n").removeprefix("---\n").split("---\n# Model\n\n")
-    assert yaml.safe_load(metadata) == yaml.safe_load(KEPT) | {"model-index": [{"name": "model", "results": ENTRIES}]}
+    kept = "license: mit # here\nlanguage: [en]\ntags: [a, '1']\n"
+    once = merged_card(f"---\n{kept}---\n# Model\n".replace("\n", "\r"), "model", ENTRIES, "section")
+    metadata, section = once.replace("\r", "\n").removeprefix("---\n").split("---\n# Model\n\n")
+    assert yaml.safe_load(metadata) == yaml.safe_load(kept) | {"model-index": [{"name": "model", "results": ENTRIES}]}
     assert section.startswith("<!-- eyechart") and merged_card(once, "model", ENTRIES, "section") == once
 
 
@@ -217,7 +182,7 @@ def command(*arguments, code="from eyechart.evaluators.cli import main; main()",
 @fault("the output goes to a full disk", "one line reports it; exit code 1")
 def test_output_to_a_full_disk():
     with open("/dev/full", "w") as full:
-        done = command("tasks", stdout=full, check=False)
+        done = command("store", "info", stdout=full, check=False)
     assert done.returncode == 1 and done.stderr.count("\n") == 1
     assert done.stderr.startswith("eyechart: a file cannot be written: No space left on device; free disk space")
 
@@ -226,19 +191,16 @@ def test_output_to_a_full_disk():
 def test_output_that_nobody_reads():
     reading, writing = os.pipe()
     os.close(reading)
-    done = command("tasks", stdout=writing, check=False)
+    done = command("store", "info", stdout=writing, check=False)
     os.close(writing)
     assert (done.returncode, done.stderr) == (1, "")
 
 
 @fault("the output has only ASCII characters (PYTHONIOENCODING=ascii)", "`?` is printed for each other character")
 def test_output_in_ascii(tmp_path):
-    write(tmp_path / "run", [evaluated(model="\u00e9\u4e2d", scores=None)])
-    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    done = command("report", tmp_path / "run", "--out", tmp_path / "\u00e9", stdout=subprocess.PIPE, env=environment)
-    assert (done.returncode, done.stderr) == (0, "") and "/?/report.html" in done.stdout
-    done = command("compare", tmp_path / "run", tmp_path / "\u00e9", stdout=subprocess.PIPE, env=environment)
-    assert done.returncode == 1 and "\\xe9" in done.stderr and "Traceback" not in done.stderr
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "EYECHART_HOME": str(tmp_path / "\u00e9")}
+    done = command("store", "info", stdout=subprocess.PIPE, env=environment)
+    assert (done.returncode, done.stderr) == (0, "") and "/?/responses.sqlite" in done.stdout
 
 
 @fault("EYECHART_HOME names the home folder of an unknown user", "one line reports it; exit code 2")
@@ -255,7 +217,6 @@ def test_home_of_nobody(monkeypatch):
         "one line names the variables, at once; exit code 2",
         ("WORLD_SIZE of an earlier job is set", {"WORLD_SIZE": "8"}, "without RANK, LOCAL_RANK, MASTER_ADDR"),
         ("WORLD_SIZE is a word", {"WORLD_SIZE": "two"}, "WORLD_SIZE='two'"),
-        ("RANK is not below WORLD_SIZE", {**PROCESS, "RANK": "2"}, "RANK='2'"),
     ),
 )
 def test_variables_of_launchers(variables, named, monkeypatch):
@@ -283,9 +244,7 @@ SHOWN = "it is shown as plain text, with control characters escaped"
         SHOWN,
         ("a model's name reverses the text direction", "\u202egnp.exe\u2066", "\\u202egnp.exe\\u2066"),
         ("a model's name clears the terminal and rings its bell", "\x1b[2J\x07\x9b31m", "\\x1b[2J\\x07\\x9b31m"),
-        ("a model's name contains a lone surrogate", "a\ud800", "a\\ud800"),
         ("a model's name closes markup that was never opened", "[/red] and [/x]", "[/red] and [/x]"),
-        ("a model's name ends in a backslash", "a\\", "a\\"),
     ),
 )
 def test_terminal(text, shown):

@@ -3,22 +3,21 @@
 import datetime
 import json
 import os
+import re
 from random import Random
 
 import numpy as np
 import pyarrow
 import pytest
 from pyarrow import parquet
-from pydantic import ValidationError
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.hub_cards.leaderboard import reading
 from eyechart.hub_cards.leaderboard.build import PAGE, build
-from eyechart.hub_cards.leaderboard.entries import About
 from eyechart.metrics.scoring.choices.reading import extraction_shares
 from tests.evaluators.finished_runs import seal
+from tests.faults.conftest import contents, full_disk
 from tests.faults.fault import fault, rows
-from tests.faults.helpers import contents, full_disk
 from tests.hub_cards.leaderboard.handed_in import board_named, hand_in, put, result_on, results_file
 
 NOW = datetime.datetime(2026, 6, 1, tzinfo=datetime.UTC)
@@ -78,12 +77,6 @@ def named(name):
     return lambda folder: hand_in(folder, "bad", [result_on(PERCEPTION, name)])
 
 
-def judged(judge):
-    bad = result_on(board_named("q_bench/description"), "org/bad")
-    bad["settings"]["judge"]["name"] = bad["scores"]["judge"] = judge
-    return lambda folder: hand_in(folder, "bad", [bad])
-
-
 def about(value):
     return lambda folder: named("a")(folder).with_name("entry.json").write_text(json.dumps(value))
 
@@ -116,34 +109,24 @@ def sparse(name, size):
         REJECTED,
         ("results with another schema version", file('{"schema": 2, "tasks": []}'), "its schema is 2"),
         ("truncated results", file('{"schema": 1'), "cannot be read as results"),
-        ("results with 100,000 nested lists", file("[" * 100_000), "cannot be read as results"),
-        ("a result without fields", file('{"schema": 1, "environment": {}, "tasks": [{}]}'), "field required"),
         ("NaN as the headline score", file(task().replace("0.4,", "NaN,")), "the ranking score, is missing"),
-        ("1e999 as the headline score", file(task().replace("0.4,", "1e999,")), "the number 1e999 is too large"),
         ("a negative accuracy", file(task().replace("0.4,", "-0.5,")), "expected a number from 0 to 1"),
         ("a run with a date in year 1, east of Greenwich", started("0001-01-01T00:00:00+14:00"), "expected a time"),
-        ("a run with an invalid start time", started("yesterday"), "environment.started is 'yesterday'"),
         ("a run with a date in the next year", started("2027-01-01T00:00:00+00:00"), "which is in the future"),
-        ("a mean of shares that is outside their range", scored("yes_no.mean", 1.5), "expected a number from 0 to 1"),
         ("shares that add up to less than 1", scored("extraction.exact", 0.5), "add up to 0.5; expected 1"),
         ("more items than the split has", scored("n", 10**6), "this board requires all 1,495 items"),
         ("a name that reverses the text direction", named("a\u202eledom"), "contains U+202E"),
         ("a name with zero-width spaces", named("zero\u200bwidth"), "contains U+200B"),
         ("a name that is an invisible Hangul filler", named("\u3164"), "contains U+1160"),
-        ("a name of 10,000 characters", named("x" * 10_000), "a name of 10,000 characters; at most 160"),
-        ("a name with leading and trailing spaces", named(" padded "), "expected a name without leading"),
-        ("a judge's name is invisible", judged("\u3164"), "judge contains U+1160"),
         ("a javascript: link", about({"model_url": "javascript:alert(1)"}), "URL scheme should be 'https'"),
-        ("a data: link that contains a page", about({"run_url": "data:text/html,<script>"}), "URL scheme should be"),
-        ("an entry file that is not an object", about([]), "the file: Input should be an object"),
+        ("an address with a user name", about({"model_url": "https://huggingface.co@evil.example/"}), "model_url: "),
+        ("a licence with markup", about({"license": "<b>", "parameters": 0}), "license: "),
         ("an entry file of 10 MB", about({"run_url": "x" * 10_000_000}), "bytes; at most 5,000 are allowed"),
         ("predictions link to /dev/zero", predictions(lambda path: path.symlink_to("/dev/zero")), "regular"),
         ("results of 16 MB and more", sparse("results.json", 16_000_001), "at most 16,000,000 are allowed"),
         ("20,000 tiny results", file(many(20_000)), "20,000 results; an entry has at most 500"),
         ("an owner with markup", about({"owner": "<b>"}), "owner: String should match"),
         ("a Cyrillic letter in a Latin name", named("q\u0430"), "contains U+0430, cyrillic small letter a"),
-        ("a Hebrew letter beside a digit", named("\u05e11"), "contains U+05E1"),
-        ("a name of 160 ligatures, each of 18 letters", named("\ufdfa" * 160), "2,880 characters"),
         ("predictions are not Parquet", predictions(lambda path: path.write_text("{}")), "read as predictions"),
     ),
 )
@@ -169,19 +152,6 @@ def test_names_as_text(folder, models, tmp_path):
     board = json.loads((tmp_path / "space" / "results" / "boards" / "q_bench-perception.json").read_text())
     assert all(not {"model_url", "is_on_hub"} & row.keys() for row in board["rows"] if row["model"] != "org/good")
     assert {path.name for path in (tmp_path / "space").iterdir()} == {*PAGE, "results"}
-
-
-@pytest.mark.parametrize(
-    "url",
-    rows(
-        "it is refused",
-        ("an address with a user name", "https://huggingface.co@evil.example/"),
-        ("an address of more than 500 characters", "https://example.org/" + "x" * 500),
-    ),
-)
-def test_addresses(url):
-    with pytest.raises(ValidationError):
-        About(model_url=url)
 
 
 @fault("a name in another normal form, case or spacing", "it is the same model, which only its owner updates")
@@ -271,19 +241,13 @@ def distinct(path):
             writer.write_table(table)
 
 
-def numbers(n):
-    """Ten million numbers that the file stores once, n times."""
-
-    def write(path):
-        keys = pyarrow.DictionaryArray.from_arrays(pyarrow.array(np.zeros(10**7, np.int32)), ["good"])
-        offsets = pyarrow.array([0, 10**7], pyarrow.int32())
-        logits = pyarrow.MapArray.from_arrays(offsets, keys.dictionary_decode(), pyarrow.array(np.zeros(10**7)))
-        table = columns(1).append_column("logits", logits)
-        with parquet.ParquetWriter(path, table.schema, compression="zstd", store_schema=False) as writer:
-            for _ in range(n):
-                writer.write_table(table)
-
-    return write
+def numbers(path):
+    """Ten million numbers that the file stores once."""
+    keys = pyarrow.DictionaryArray.from_arrays(pyarrow.array(np.zeros(10**7, np.int32)), ["good"])
+    offsets = pyarrow.array([0, 10**7], pyarrow.int32())
+    logits = pyarrow.MapArray.from_arrays(offsets, keys.dictionary_decode(), pyarrow.array(np.zeros(10**7)))
+    table = columns(1).append_column("logits", logits)
+    parquet.write_table(table, path, compression="zstd", store_schema=False)
 
 
 def varint(number, length=1):
@@ -309,10 +273,8 @@ def lying(path):
     "write",
     rows(
         "the entry is rejected within a bound on memory; other entries are kept",
-        ("60,000 texts of 50 kB", distinct),
         ("the footer of predictions declares a size of one byte", lying),
-        ("150 million numbers in a file of 30 kB", numbers(15)),
-        ("ten million logits of one prediction", numbers(1)),
+        ("ten million logits of one prediction", numbers),
     ),
 )
 def test_predictions_that_unpack_to_more(folder, models, write):
@@ -320,20 +282,15 @@ def test_predictions_that_unpack_to_more(folder, models, write):
     assert (folder / "bad" / "predictions.parquet").stat().st_size < 2_000_000
     accepted, rejected = models()
     assert accepted == {"org/good"} and list(rejected) == ["bad"]
-    assert (
-        "memory" in rejected["bad"]
-        or "malloc" in rejected["bad"]
-        or "at most" in rejected["bad"]
-        or "type" in rejected["bad"]
-    ), rejected
+    assert re.search("memory|malloc|at most|type", rejected["bad"])
 
 
-@fault("300 prediction files with two corrupted bytes each", "each is read or refused; the build never crashes")
+@fault("60 prediction files with two corrupted bytes each", "each is read or refused; the build never crashes")
 def test_bytes_that_changed(tmp_path):
     file, rng = hand_in(tmp_path, "bad", [result_on(PERCEPTION, "org/bad")]).with_name("predictions.parquet"), Random(0)
     parquet.write_table(columns(50, text="A"), file, store_schema=False)
     whole, refused = file.read_bytes(), 0
-    for _ in range(300):
+    for _ in range(60):
         damaged = bytearray(whole)
         for place in rng.sample(range(4, len(damaged)), 2):
             damaged[place] = rng.randrange(256)
@@ -343,4 +300,4 @@ def test_bytes_that_changed(tmp_path):
             reading.read_bounded(file.parent, tmp_path)
         except DataError:
             refused += 1
-    assert 100 < refused < 300
+    assert 20 < refused < 60

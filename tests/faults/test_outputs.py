@@ -23,7 +23,7 @@ from hypothesis.strategies import text
 
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.files.csv_text import csv_text, unescaped
-from eyechart.datasets_scripts.common.whole import UNFINISHED, whole_folder, write_whole
+from eyechart.datasets_scripts.common.whole import UNFINISHED, write_whole
 from eyechart.evaluators.commands.running import network_drive
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.report import write_report
@@ -36,8 +36,8 @@ from eyechart.evaluators.runs.run import write_run
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators.command_line import invoke
 from tests.evaluators.report.conftest import PERCEPTION
+from tests.faults.conftest import contents, full_disk, writing
 from tests.faults.fault import fault, rows
-from tests.faults.helpers import contents, full_disk, writing
 
 RESULTS = 40_000
 """Enough bytes for the results of a small run, but not for its report."""
@@ -133,7 +133,7 @@ def test_export(tmp_path):
     "an id, a model's name or a heading is a formula, also behind a tab, CR, blank or invisible sign, or full-width",
     "it begins with an apostrophe in every CSV file, and is read back unchanged; numbers stay numbers",
 )
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(text(alphabet="'=+-@\t\r\n \u00a0\u200b\ufeff\uff1d\uff0b\uff0d\uff20\u22121a\".,", max_size=6))
 @example("-0.5")
 def test_formulas(cell):
@@ -170,12 +170,8 @@ def mount(tmp_path, monkeypatch, lines):
             "no warning",
             ("the store on a local disk", "/var/cache/eyechart", ""),
             ("a local disk mounted inside an NFS folder", "/home/me/scratch/eyechart", ""),
-            ("a folder whose name starts with the name of a network drive", "/home-of-me", ""),
         ),
         *rows("a warning that names NFS", ("the store in a home folder on NFS", "/home/me/.cache/eyechart", "nfs4")),
-        *rows(
-            "a warning",
-        ),
     ],
 )
 def test_stored_answers_on_network_drives(tmp_path, monkeypatch, folder, kind):
@@ -199,7 +195,7 @@ SCRIPT = Path(__file__).resolve().parents[1] / "evaluators" / "backends" / "logg
 MODEL = runpy.run_path(str(SCRIPT))
 COUNT = 2000
 SECONDS = 0.004
-KILLS = 8
+KILLS = 4
 # How far a process may get, in bytes of its log, of which a whole run makes 50,000.
 FARTHEST = 2000
 
@@ -218,18 +214,6 @@ def test_killed_file(tmp_path):
     assert target.read_bytes() == b"former" and len(hidden(tmp_path)) == 1
     write_whole(target, b"new")
     assert target.read_bytes() == b"new"
-
-
-@fault("a process is killed while it creates a folder", "the folder does not exist; the next start creates it")
-def test_killed_folder(tmp_path):
-    target = tmp_path / "target"
-    with writing("folder", target) as child:
-        child.kill()
-        child.wait()
-    assert not target.exists() and len(hidden(tmp_path)) == 1
-    with whole_folder(target) as unfinished:
-        (unfinished / "a").write_bytes(b"whole")
-    assert (target / "a").read_bytes() == b"whole"
 
 
 @fault("a killed process leaves a hidden folder", "the next process that writes there removes it")
@@ -303,39 +287,43 @@ def stored(folder, copy):
 
 
 REWRITER = """
-import sys
+import os, sys
 from pathlib import Path
 from eyechart.evaluators.results.results_file import collect
 from eyechart.evaluators.runs.run import write_run
 from tests.evaluators.finished_runs import evaluated, item
 runs = [collect([evaluated(scores=None, items=[item(f"q{n}") for n in range(count)])], [], "") for count in (3, 3000)]
-print("ready", flush=True)
-while True:
-    for run in runs:
-        write_run(Path(sys.argv[1]), run)
+for folder in sys.stdin:
+    if (writer := os.fork()) == 0:
+        for run in runs * 10_000:
+            write_run(Path(folder.strip()), run)
+    print(writer, flush=True)
+    os.waitpid(writer, 0)
 """
 
 
 @fault("a process is killed while it replaces a run's files", "its two files belong together, or the pair is refused")
 def test_killed_pair(tmp_path):
     rng, outcomes = random.Random(0), set()
-    for number in range(6):
-        folder = tmp_path / str(number)
-        with subprocess.Popen([sys.executable, "-c", REWRITER, folder], stdout=subprocess.PIPE, text=True) as child:
-            assert child.stdout.readline() == "ready\n"
+    command, pipes = [sys.executable, "-c", REWRITER], {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as child:
+        for number in range(6):
+            folder = tmp_path / str(number)
+            print(folder, file=child.stdin, flush=True)
+            writer = int(child.stdout.readline())
             wait_for(child, folder / "predictions.parquet", 1)
             time.sleep(rng.uniform(0, 0.2))
-            child.kill()
-        try:
-            (run,) = read_runs([folder])
-            outcomes.add(run.predictions.num_rows)
-        except BadResultsError as error:
-            assert "does not belong to the results" in str(error)
+            os.kill(writer, signal.SIGKILL)
+            try:
+                (run,) = read_runs([folder])
+                outcomes.add(run.predictions.num_rows)
+            except BadResultsError as error:
+                assert "does not belong to the results" in str(error)
     assert outcomes <= {3, 3000} and outcomes
 
 
 @pytest.mark.slow
-@fault("a run is killed at eight random moments", "no received answer is lost, and none is requested again")
+@fault("a run is killed at four random moments", "no received answer is lost, and none is requested again")
 def test_killed_run(tmp_path):
     rng = random.Random(20)
     (tmp_path / "whole").mkdir()

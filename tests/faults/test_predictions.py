@@ -21,16 +21,12 @@ from eyechart.metrics.scoring.quality.scores import QualitySettings, quality_sco
 from eyechart.metrics.scoring.reasoning import split_reasoning
 from tests.evaluators.command_line import invoke
 from tests.faults.fault import fault, rows
-from tests.growth import growth
 
 NAMED = "the error names the file and what was expected"
 OF_ROW = "the error names file, row and field"
 HEAD = b"index\tprediction\n"
 LOGITS = {"img_path": "a.png", "gt_score": "2.82 ", "logit_good": 1, "logit_poor": 2}
-ANSWER = {"img_path": "1.jpg", "question": "Why?", "candidates": ["Yes", "No"], "correct_ans": "Yes", "response": "A"}
 ROWS = [{"index": 1, "prediction": "A"}, {"index": 2, "answer": "B"}]
-COLUMNS = {"index": {"0": 1}, "prediction": {"0": "A"}}
-PARTS = {"1.jpg": {"AesP_response": "A"}, "2.jpg": {"AesE_response": "B"}}
 
 
 def line(**fields):
@@ -52,9 +48,6 @@ BOTH = line(text="A", doc_id=0, filtered_resps="A")
             NAMED,
             ("a predictions file ends in .txt", "a.txt", "A", "unknown suffix '.txt'; expected .jsonl, "),
             ("a predictions file of JSON Lines is empty", "a.jsonl", "", "the predictions file is empty"),
-            ("a predictions file contains a single string", "a.json", '"A"', "list of objects, found 'A'"),
-            ("a predictions table ends inside a quoted field", "a.tsv", HEAD + b'1\t"A\n', "not valid CSV"),
-            ("a predictions file is encoded in GBK", "a.json", '[{"p": "好"}]'.encode("gbk"), "not UTF-8 text"),
             ("a predictions workbook (.xlsx) is a TSV file", "a.xlsx", HEAD, "cannot be read as XLSX"),
             ("AesBench's file contains an image twice", "a.json", '{"1.jpg": {}, "1.jpg": {}}', "key '1.jpg' appears"),
         ),
@@ -73,19 +66,12 @@ BOTH = line(text="A", doc_id=0, filtered_resps="A")
         *rows(
             OF_ROW,
             ("a predictions file contains a list of numbers", "a.json", [3], "row 1: expected a JSON object"),
-            ("a predictions file is column-oriented JSON", "a.json", COLUMNS, "row 1: expected text, found {'0': 1}"),
-            ("a row of a predictions table is too short", "a.tsv", HEAD + b"1\n", "row 2: expected 2 fields"),
             ("a line of predictions is not JSON", "a.jsonl", second("{id: 1}"), "row 2: not valid JSON"),
             ("a prediction has no id", "a.jsonl", second(line(id=None, text="A")), "row 2: 'id' is None"),
             ("a prediction has no answer", "a.jsonl", second(line()), "row 2: missing 'text', 'logits' or 'score'"),
             ("a prediction has a lone surrogate", "a.jsonl", second(line(text="\ud83d")), "'text' is '\\ud8"),
-            ("a prediction's logit is true", "a.jsonl", second(line(logits={"good": True})), "'logits' is True"),
             ("a released logit is a string", "a.json", [LOGITS | {"logit_poor": "high"}], "'logit_poor' must be"),
-            ("Q-Bench's options are a string", "a.json", [ANSWER | {"candidates": "Yes"}], "is 'Yes'"),
-            ("AesBench's image has two answers", "a.json", {"1": {"AesP_response": "A", "x": "B"}}, "2 values for an"),
-            ("AesBench's file has answers to two parts", "a.json", PARTS, "row 2: missing 'AesP_response'"),
             ("a row of predictions lacks a column of other rows", "a.json", ROWS, "row 2: missing 'prediction'"),
-            ("a quality score is nan", "a.csv", "image,score\na.png,nan\n", "row 2: field 'score' must be a number"),
         ),
     ],
 )
@@ -125,20 +111,17 @@ def test_no_file(tmp_path):
 
 # Of chat templates, and of the reasoning parsers of vLLM and SGLang.
 FORMS = [
-    *((f"<{name}>", f"</{name}>") for name in ("think", "THINKING", "thought", "thoughts", "reason", "reasoning")),
     *(
         (f"<{name}>", f"</{name}>")
-        for name in ("reflection", "analysis", "scratchpad", "inner_monologue", "cot", "plan")
+        for name in ("think", "THINKING", "thoughts", "reasoning", "reflection", "cot", "plan")
     ),
-    *((f"<{name}>", f"</{name}>") for name in ("antThinking", "chain_of_thought", "seed:think", "longcat_think")),
+    *((f"<{name}>", f"</{name}>") for name in ("inner_monologue", "scratch-pad", "seed:think", "思考过程")),
     ('<think mode="slow">', "</think >"),
     ("[THINK]", "[/THINK]"),
     ("◁think▷", "◁/think▷"),
     ("< think >", "</ think >"),
     ("<think>", "<\\/think>"),
     ("<think>", "</think\n"),
-    *((f"<{name}>", f"</{name}>") for name in ("reflections", "reflecting", "brainstorming", "analyzing", "think1")),
-    *((f"<{name}>", f"</{name}>") for name in ("thinkingprocess", "scratch_pad", "scratch-pad", "推理", "思考过程")),
     ("<|think|>", "</|think|>"),
     ("<think_start>", "<think_end>"),
     ("<|begin_of_thought|>", "<|end_of_thought|><|begin_of_solution|>"),
@@ -207,13 +190,10 @@ def test_form_of_the_answer():
             (f"a reply without reasoning: {text}", f"{text}. The answer is B.")
             for text in (
                 "It begins with #include <plan>",
-                "The sign says <plan>",
                 "The HTML tag <reason>",
                 "Here x <plan and y> 3",
-                "A <meta-analysis> paper",
                 "The signs say <plan> and </plan>",
                 "The text reads '<think>'",
-                "The tag </think> is there",
                 "[Thinking] It is dark. [Answer] B",
                 "Here is my thought process: it is dark",
             )
@@ -223,26 +203,6 @@ def test_form_of_the_answer():
 def test_ordinary_replies(text):
     assert split_reasoning(text).answer == text
     assert extract_choice(text, OPTIONS) == "B"
-
-
-@fault("reasoning within reasoning is closed, and the reply is cut off", "it has no answer")
-def test_blocks_within_blocks():
-    assert extract_choice("<thinking>A? <reflection>No.</reflection> The answer is B", OPTIONS) is None
-
-
-@pytest.mark.parametrize(
-    "unit",
-    rows(
-        "the reply is split in time that grows with its length",
-        ("a reply of thousands of `<`", "<"),
-        ("a reply of thousands of marks that do not end", "<think aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
-        ("a reply of thousands of marks that are ordinary words", "x <plan> y "),
-        ("a channel with a name of thousands of letters", "a"),
-    ),
-)
-def test_hostile_replies(unit):
-    begin = "<|channel|>" if unit == "a" else " "
-    assert growth(lambda size: split_reasoning(begin + unit * (size // len(unit)))) < 8
 
 
 SAME = "all scores equal those of the same values in the usual range"
@@ -299,14 +259,9 @@ NAMES_ROW = "it is refused; the message names the argument and the row"
             NAMES_ROW,
             ("a predicted score is nan", lambda: read_scores([1, math.nan]), r"predictions\[1\] is nan"),
             ("an opinion score is nan", lambda: scores([1, 2], [1, math.nan]), r"references\[1\] is nan"),
-            ("an opinion score is true", lambda: scores([1, 2], [1, True]), r"references\[1\] is True"),
-            ("a pair's opinion score is true", lambda: check_pairs("a", "b", [True], [2]), r"first_references\[0\]"),
             ("a module's opinion score is NumPy's true", lambda: module([np.True_]), r"references\[0\] is np.True_"),
             ("a logit is infinite", lambda: read_logits([[1, 2], [1, -math.inf]]), r"predictions\[1\] is \[1.0"),
             ("there are more opinion scores than predicted scores", lambda: scores([1, 2], [1, 2, 3]), "row 2 is the"),
-        ),
-        *rows(
-            "it is refused; the message states the lengths",
         ),
     ],
 )

@@ -21,10 +21,9 @@ from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.serving import Server
 from eyechart.evaluators.requests.errors import EndpointError, ModelError, QuotaError
 from eyechart.evaluators.requests.types import IMAGE, Request
-from tests.evaluators.command_line import invoke
 from tests.evaluators.scripted_server import refusal
+from tests.faults.conftest import GOOD, hostile, scored
 from tests.faults.fault import fault, rows
-from tests.faults.helpers import GOOD, hostile, scored
 
 STOPS = "one request is sent, and the run stops with the reason and the option that helps, if there is one"
 FIVE = "after five requests the run stops, and the error names the option that helps"
@@ -37,9 +36,6 @@ VLLM_CONTEXT = (
     "This model's maximum context length is 512 tokens. However, your prompt contains at least 600 input tokens, which "
     "exceeds this limit even without any output tokens. Please reduce the length of the input prompt. "
     "(parameter=input_tokens, value=600)"
-)
-OPENAI_LENGTH = (
-    "max_tokens is too large: 9000. This model supports at most 4096 completion tokens, whereas you provided 9000."
 )
 # https://github.com/spiceai/spiceai/issues/7126
 OPENAI_REASONING = (
@@ -57,7 +53,6 @@ VLLM_IMAGES = "At most 1 image(s) may be provided in one prompt."
         ("a server does not know the model (404)", refusal(404, "no such"), ModelError, "used: .* 404: no such"),
         ("a server accepts no images", refusal(500, NO_IMAGES), ModelError, r"Start llama\.cpp.*--mmproj"),
         ("more log-probabilities than vLLM allows", refusal(400, VLLM_LOGPROBS), ModelError, "smaller --model-arg top"),
-        ("an error repeats a known word a million times", refusal(400, "logprobs " * 10**6), ModelError, "logprobs"),
         ("the account's credit runs out (402)", refusal(402), QuotaError, "used: .* answered 402: some reason"),
         ("the quota runs out (429)", refusal(429, code=NO_QUOTA), QuotaError, "used: .* 429: some"),
     ),
@@ -78,7 +73,6 @@ def test_a_permanent_fault_stops_the_run(script, backend, make_picture, answer, 
     rows(
         FIVE,
         ("prompts are longer than vLLM's context", VLLM_CONTEXT, r"smaller --max-new-tokens.*vLLM: --max-model-len"),
-        ("replies may be longer than OpenAI's model allows", OPENAI_LENGTH, "Set a smaller --max-new-tokens"),
         ("replies are too short for the reasoning of OpenAI's model", OPENAI_REASONING, "a larger --max-new-tokens"),
         ("prompts have more images than vLLM accepts", VLLM_IMAGES, "a larger --limit-mm-per-prompt"),
         ("all requests fail for an unknown reason", "an error of another kind, 12", "first 5 requests all failed"),
@@ -146,16 +140,9 @@ def test_a_server_that_is_not_there_stops_all(ask, monkeypatch):
         ask(base_url="http://127.0.0.1:9/v1", max_retries=2)
 
 
-@pytest.mark.parametrize(
-    "logprobs",
-    rows(
-        "the run stops and gives the reason",
-        ("a server stops returning log-probabilities", {}),
-        ("a server returns one log-probability", {"logprobs": {"content": [{"token": "x", "logprob": -1}]}}),
-    ),
-)
-def test_a_server_that_loses_logprobs(script, backend, logprobs):
-    script.say(scored((" good", -1), (" poor", -2)), {"choices": [{"message": {"content": "x"}, **logprobs}]})
+@fault("a server stops returning log-probabilities", "the run stops and gives the reason")
+def test_a_server_that_loses_logprobs(script, backend):
+    script.say(scored((" good", -1), (" poor", -2)), {"choices": [{"message": {"content": "x"}}]})
     requests = [Request(str(i), ("Rate.",), (), words=("good", "poor")) for i in range(2)]
     responses = backend(concurrency=1).answer(requests)
     assert next(responses).logits == {"good": -1, "poor": -2}
@@ -164,10 +151,8 @@ def test_a_server_that_loses_logprobs(script, backend, logprobs):
 
 
 DRIP = {"body": " ", "repeat": 600, "pause": 0.2}
-ENDLESS = {"body": "x" * 2**20, "repeat": 2**20}
 BOMB = {"file": "bomb", "headers": {"Content-Encoding": "gzip, gzip"}}
 NO_LIST = "answered with status 200, but the answer is not a list of models"
-TOO_LONG = "was not ready within 2 s: .*more than 16,777,216 bytes"
 LATE = "was not ready within 2 s: .* was not answered completely"
 MODELS = "/v1/models"
 
@@ -181,20 +166,14 @@ def models(*listed):
     rows(
         "the run ends with one line within `serve_timeout`",
         ("a started server lists its models as null", MODELS, {"body": "null"}, NO_LIST),
-        ("a started server's list is 100,000 levels deep", MODELS, {"body": '{"data":' + "[" * 10**5}, NO_LIST),
-        ("a started server lists a model without an id", MODELS, models({}), NO_LIST),
         ("a started server lists an id with a million letters", MODELS, models({"id": "m" * 10**6}), NO_LIST),
-        ("a started server lists an id that is not UTF-8", MODELS, {"file": "latin"}, NO_LIST),
         ("a started server's list is compressed twice", MODELS, BOMB, NO_LIST),
-        ("a started server's list never ends", MODELS, ENDLESS, TOO_LONG),
-        ("a started server's list comes byte by byte", MODELS, DRIP, LATE),
         ("a started server's health comes byte by byte", "/health", DRIP, LATE),
         ("a started server answers 503 for ever", "/health", {"status": 503}, "was not ready within 2 s"),
     ),
 )
 def test_a_started_server_that_never_says_what_it_serves(tmp_path, path, page, reason):
     (tmp_path / "bomb").write_bytes(gzip.compress(gzip.compress(bytes(10**8), 1), 9))
-    (tmp_path / "latin").write_bytes(b'{"data": [{"id": "\xe9"}]}')
     server = Server(hostile(tmp_path, **{path: page}), "m", tmp_path / "server.log")
     begin = time.monotonic()
     with contextlib.closing(server), pytest.raises((ModelError, EndpointError), match=reason) as caught:
@@ -219,14 +198,6 @@ def test_a_started_server_that_points_elsewhere(tmp_path, monkeypatch, path):
         with contextlib.closing(server):
             assert server.start(EndpointOptions()).served_name == "m"
         assert other.log == []
-
-
-@fault("a started server serves another model than `--model`", "a line names both; the other one is asked for")
-def test_a_started_server_of_another_model(tmp_path):
-    command = hostile(tmp_path, **{MODELS: models({"id": "other"})})
-    options = ["--model", "m", "--serve", command, "--mini", "--limit", "2", "--out", tmp_path / "out"]
-    done = invoke("run", "q_bench/perception", *options, code=0)
-    assert "lists 'other', but not 'm'" in done.output
 
 
 @fault("a server's list of models is malformed, in seven forms", "the model is asked without it")
@@ -277,22 +248,14 @@ def daemon():
         os._exit(0)
 
 kind = sys.argv[1]
-if kind == "worker" and os.fork() == 0:
-    begin("worker")
 if kind in ("session", "group", "parent") and os.fork() == 0:
     os.setsid()
     deaf()
     begin("worker")
-if kind in ("daemon", "crash", "launcher"):
+if kind == "daemon":
     daemon()
 if kind == "deaf":
     deaf()
-if kind == "crash":
-    time.sleep(1)
-    os.abort()
-if kind == "launcher":
-    time.sleep(1)
-    sys.exit(0)
 if kind == "parent":
     os.kill(os.getppid(), signal.SIGQUIT)
 if kind == "group":
@@ -300,7 +263,7 @@ if kind == "group":
     os.killpg(0, signal.SIGKILL)
 begin("server")
 """
-COUNTS = {"alone": 1, "deaf": 1, "crash": 1, "launcher": 1, "group": 1}
+COUNTS = {"deaf": 1, "group": 1}
 
 
 def is_running(pid):
@@ -345,15 +308,12 @@ SECOND = (signal.SIGINT, signal.SIGINT)
     ("kind", "signals", "patience"),
     rows(
         "no process of the server is left",
-        ("a run is killed while its server runs", "alone", (signal.SIGKILL,), 1),
         ("a run is killed while its server, which ignores SIGTERM, runs", "deaf", (signal.SIGKILL,), 1),
         ("a run is killed while a worker in a session of its own runs", "session", (signal.SIGKILL,), 1),
         ("a run is killed while a daemon of its server runs", "daemon", (signal.SIGKILL,), 1),
         ("the terminal of a run is closed (SIGHUP) while a daemon of its server runs", "daemon", (signal.SIGHUP,), 1),
-        ("a run gets Ctrl-C while a worker in a session of its own runs", "session", (signal.SIGINT,), 1),
         ("a run gets Ctrl-C twice while its server, which ignores SIGTERM, runs", "deaf", SECOND, 600),
         ("a run gets Ctrl-C, then is killed", "session", (signal.SIGINT, signal.SIGKILL), 1),
-        ("a server is a launcher that starts a daemon and ends", "launcher", (), 600),
         ("a server kills its process group, but not a worker in a session of its own", "group", (), 600),
         ("a server sends SIGQUIT to the process that started it", "parent", (), 1),
     ),

@@ -55,11 +55,6 @@ def evaluated(task: str, dataset: str, limit: int | None = None) -> Any:
     return bound.run(FunctionBackend(answer), loaded)
 
 
-def of_average(limit: int) -> Any:
-    """A task on some images of each of its databases, and the average."""
-    return with_averages([evaluated("q_bench/assessment", name, limit) for name in DATABASES])
-
-
 @pytest.fixture(scope="module")
 def every_task(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of some items of every task."""
@@ -94,21 +89,6 @@ def changed(run: Path, to: Path, results: Change | None = None, rows: Change | N
     (to / "results.json").write_text(json.dumps(content))
     parquet.write_table(pyarrow.Table.from_pylist(predictions, schema=table.schema), to / PREDICTIONS_FILE)
     return seal(to)
-
-
-def put(key: str, value: Any) -> Change:
-    """Changes a column of the first prediction that is right, one of `PERCEPTION`."""
-
-    def change(rows: list[dict[str, Any]]) -> None:
-        next(row for row in rows if row["correct"])[key] = value
-
-    return change
-
-
-def swap_answer(rows: list[dict[str, Any]]) -> None:
-    """Another right answer to a question with two options at least."""
-    row = next(row for row in rows if row["correct"])
-    row["answer"] = "B" if row["answer"] == "A" else "A"
 
 
 @pytest.mark.slow

@@ -23,7 +23,6 @@ from tests.hub_cards.leaderboard.handed_in import board_named, put, result_on
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "opinion_scores.yaml"
 DATABASES = "KonIQ-10k, SPAQ, LIVE-FB, LIVE-itw, CGIQA-6K, AGIQA-3K, KADID-10k"
 PARTS = {"by type": "Yes-or-No, What, How", "by concern": "Distortion, Other, In-context Distortion, In-context Other"}
-JUDGED = ["q_bench/description", "aes_bench/interpretation"]
 
 
 def named(boards):
@@ -36,15 +35,11 @@ def test_every_task_has_a_board_and_every_board_its_own_name():
     assert len({(board.task.name, board.dataset, board.split) for board in BOARDS}) == len(BOARDS)
     for board in BOARDS:
         assert len({column.name for column in board.columns}) == len(board.columns) and not board.main.part
-    assert {board.benchmark for board in BOARDS} == {"Q-Bench", "MMBench", "QL-Bench", "AesBench", "2AFC"}
 
 
 def test_a_board_is_of_one_split_of_one_dataset():
     board = find_board("mmbench/cn_v11", "mmbench", "test")
     assert (board.name, board.title) == ("mmbench/cn_v11_test", "Chinese, version 1.1, test")
-    assert board.about == "CircularEval: multiple choice on MMBench 1.1, Chinese."
-    assert board_named("aes_bench/assessment").note.endswith(". NIs: natural; AIs: artistic; AGIs: AI-generated.")
-    assert [board.name for board in BOARDS if "A judge gives" in board.note] == JUDGED
     assert find_board("mmbench/en", "mmbench", "test") is find_board("mmbench/en_v11", "koniq10k", "test") is None
 
 
@@ -271,22 +266,18 @@ def reasons_for(board, result):
     [
         ("q_bench/perception", "scores", None, "no score: the answers of this split are private"),
         ("q_bench/perception", "settings.sample", {"n": 300, "of": 1495}, "repeat the run without --sample"),
-        ("q_bench/perception", "settings.as_published", {"prompt": "x"}, "repeat the run without --as-published"),
         ("q_bench/perception", "settings.prompt_id", None, "settings.prompt_id is None; this board requires 'q_bench_"),
         ("q_bench/perception", "settings.max_new_tokens", 64, "this board requires 32 or 4096"),
         ("two_afc/coarse", "settings.data.options.seed", False, "options.seed is False; this board requires 0:"),
-        ("q_bench/perception", "settings.model.sampling", {"temperature": 0.7}, "repeat the run without --temperature"),
         ("q_bench/perception", "settings.data.options", {"rounds": 3}, "settings.data.options is {'rounds': 3}; the"),
         ("q_bench/perception", "scores.accuracy", None, "scores.accuracy, the ranking score, is missing or undefined"),
         ("q_bench/assessment/spaq", "settings.word_pair", "high/low", "settings.word_pair is 'high/low'"),
-        ("q_bench/assessment/spaq", "settings.temperature", 1.0, "settings.temperature is 1.0"),
         ("q_bench/assessment", "settings.databases", ["spaq"], "settings.databases is ['spaq']"),
         ("q_bench/description", "settings.judge.name", "lexical", "the judge is 'lexical'"),
         ("mmbench/en", "settings.data.config", "cn", "settings.data.config is 'cn'; this board requires 'en'"),
         ("mmbench/en_v11", "scores.n_questions", 0, "at least 1 item"),
         ("mmbench/en_v11", "left_out", [LEFT_OUT, LEFT_OUT | {"id": "8"}], "2 items were left out; first: '7'"),
         ("ql_bench/single", "settings.data.options.refusal_position", "first", "this board requires 'last'"),
-        ("two_afc/coarse", "settings.orders", ["main"], "settings.orders is ['main']"),
     ],
 )
 def test_what_does_not_fit_is_named_with_what_would(board, keys, value, reason):
@@ -311,9 +302,9 @@ def test_names_that_are_only_text_are_taken(name):
     assert reasons_for(board, result_on(board, name)) == []
 
 
-def test_times_of_all_zones_can_be_compared_and_be_at_most_a_day_ahead():
+def test_a_run_may_have_started_at_most_a_day_ahead_in_any_zone():
     assert started_at({"started": "2026-06-02T02:00:00+02:00"}, NOW) == NOW + datetime.timedelta(days=1)
-    with pytest.raises(DataError, match="which is in the future"):
+    with pytest.raises(DataError):
         started_at({"started": "2026-06-02T02:00:01+02:00"}, NOW)
 
 

@@ -31,8 +31,7 @@ from eyechart.metrics.scoring.statistics.paired import holm
 from tests.evaluators.comparison.test_compare import choices, noisy, qualities
 from tests.evaluators.comparison.test_ranking import RIGHT
 from tests.evaluators.finished_runs import seal, write
-from tests.hub_cards.leaderboard.handed_in import board_named, put
-from tests.hub_cards.leaderboard.own_board import N, OwnBoard, change_rows
+from tests.hub_cards.leaderboard.handed_in import N, OwnBoard, board_named, change_rows, put
 from tests.hub_cards.test_recomputing import rate, say
 
 
@@ -119,7 +118,7 @@ def test_the_replies_of_a_run_score_on_its_release_what_the_run_says(tmp_path: P
         if type(task.protocol) in tried:
             continue
         name = task.data.default_datasets[0]
-        loaded = load_data(task, DataRequest(dataset=name, data_dir=mini.release(name)))
+        loaded = load_data(task, DataRequest(dataset=name, data_dir=mini.release(name), limit=24))
         reply = rate if task.protocol.output_type is OutputType.LOGITS else say
         result = evaluator(task.name).run(FunctionBackend(reply), loaded)
         if result.scores is None or "judge" in result.scores:
@@ -136,7 +135,7 @@ def test_the_replies_of_a_run_score_on_its_release_what_the_run_says(tmp_path: P
 
 
 @pytest.mark.filterwarnings("ignore")
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(data=st.data())
 def test_nothing_but_the_replies_changes_a_row(own: OwnBoard, data: st.DataObject) -> None:
     file = own.as_entered() / PREDICTIONS_FILE
@@ -157,7 +156,7 @@ def test_nothing_but_the_replies_changes_a_row(own: OwnBoard, data: st.DataObjec
 
 
 @pytest.mark.filterwarnings("ignore")
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(number=st.integers(0, 4 * N - 1), text=st.sampled_from(["A", "B", "The answer is C.", "", "I cannot say."]))
 def test_a_reply_changes_its_own_item_alone(own: OwnBoard, number: int, text: str) -> None:
     def items() -> list[Any]:

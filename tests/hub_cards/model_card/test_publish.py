@@ -168,9 +168,6 @@ def test_a_section_of_every_task_has_no_more_lines(publish: Publish) -> None:
     assert "| Q-Bench | A1 Perception (dev) accuracy 75.00 % (50.00 to 87.50); A3 Assessment (test) SRCC " in text
     assert "mine | 0 (dev) accuracy 75.00 %" in text and "| 7 more | in this card's metadata |" in text
     assert len({result.task_name for result in done.results}) == 2 + 1 + 18
-    # Up to six results have a row each.
-    section = publish(databases()[:6]).section
-    assert sum(line.startswith("| ") for line in section) == 2 + 6 and "more |" not in "".join(section)
 
 
 def test_the_revision_of_the_data_is_published(publish: Publish) -> None:
@@ -223,7 +220,6 @@ def with_model(**model: Any) -> Any:
 
 SERVED = {"backend": "openai", "served": ["else.gguf"]}
 SAMPLED = [note("sampled", sampling={"temperature": 0.7, "top_p": 0.9, "seed": 0}), note("repeats", repeats=5)]
-CLUSTERED = {"accuracy": {"kind": "wilson-clustered", "units": 1169}}
 
 
 @pytest.mark.parametrize(
@@ -236,9 +232,7 @@ CLUSTERED = {"accuracy": {"kind": "wilson-clustered", "units": 1169}}
             evaluated(left_out=[LEFT_OUT | {"reason": text} for text in REASONS], scores={**ACCURACY, "n": 1493}),
             "items left out: 2",
         ),
-        (evaluated(warnings=["constant", "other"]), "Warnings during scoring: 2; the first: constant"),
         (evaluated(settings={"judge": {"name": "qwen"}, "max_new_tokens": 4096}), "judge qwen; max_new_tokens 4096;"),
-        (evaluated(scores={**ACCURACY, "intervals": CLUSTERED}), "perception: accuracy (1,169 clusters)."),
         (evaluated(scores={**ACCURACY, "accuracy_ci95": [0.5, nan]}), "accuracy | 75.00 % | | 25.00 %"),
     ],
 )
@@ -289,24 +283,19 @@ def test_the_hub_refuses(hub: StandIn, run: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_card_that_cannot_be_read_is_left_alone(hub: StandIn, run: Path) -> None:
-    for content, message in ((b"# caf\xe9", "not UTF-8"), (b"---\na: [\n---\n", "metadata cannot be read")):
-        hub.make(MODEL, {"README.md": content})
-        assert message in call(run, "--model-repo", MODEL, "--push", code=1)
-        assert hub.repos[MODEL]["files"] == {"README.md": content}
+    hub.make(MODEL, {"README.md": b"# caf\xe9"})
+    assert "not UTF-8" in call(run, "--model-repo", MODEL, "--push", code=1)
+    assert hub.repos[MODEL]["files"] == {"README.md": b"# caf\xe9"}
 
 
 SYNTHETIC = "the data are synthetic demo data, or the settings do not say"
-PRIVATE_NOTE = note("private", is_private=True, dataset="llvisionqa", split="dev", items=3, advice="")
 
 
 @pytest.mark.parametrize(
     ("result", "reason"),
     [
         (evaluated(data={"is_mini": True}), SYNTHETIC),
-        (evaluated(settings={"data": {}}, data={"is_mini": None}), SYNTHETIC),
         (evaluated(settings={"limit": 5}), "run used --limit 5; repeat the run without --limit"),
-        (evaluated(settings={"blind": True}), "the questions were asked without the images; repeat the run without"),
-        (evaluated(scores=None, notes=[PRIVATE_NOTE]), "no score: The answers of llvisionqa (dev) are private"),
         (evaluated(complete=False, notes=[note("forced_missing", missing=1, asked=12)]), "incomplete: 1 of 12 refused"),
         (evaluated(scores={"sum": 1.0, "judge": "lexical"}), "scored by word overlap (`lexical`)"),
         (evaluated(left_out=[LEFT_OUT]), "1 rows were left out; use --allow-left-out"),
@@ -383,7 +372,6 @@ def test_texts_of_a_run_stay_texts(publish: Publish) -> None:
         (["--create-pr"], "--create-pr has no effect without --push"),
         (["--task", "mmbench/cn"], "unknown task 'mmbench/cn' in these runs; did you mean 'mmbench/en'"),
         (["--dataset-repo", "llvisionqa"], "is not DATASET=ID or DATASET=ID@REVISION"),
-        (["--source", "report.html"], "--source 'report.html' is not the address of a web page"),
         (["--model-repo", "acme/other"], "the run's model is 'acme/vlm', but the repository is 'acme/other'"),
     ],
 )
