@@ -35,9 +35,10 @@ def test_an_address_of_another_form_is_refused(url, monkeypatch):
     assert EndpointOptions().address == "https://api.openai.com/v1"
 
 
-@pytest.mark.parametrize("name", ["concurrency", "timeout", "max_retries", "top_logprobs"])
-def test_options_that_cannot_be_are_refused(name):
-    least = 0 if name == "max_retries" else 0.001 if name == "timeout" else 1
+@pytest.mark.parametrize(
+    ("name", "least"), [("concurrency", 1), ("timeout", 0.001), ("max_retries", 0), ("top_logprobs", 1)]
+)
+def test_options_that_cannot_be_are_refused(name, least):
     EndpointOptions(**{name: least})
     for value in (least - 1, math.nan):
         with pytest.raises(UsageError, match=name):
@@ -118,7 +119,7 @@ def by_id(responses):
 
 
 def test_losses_are_those_of_the_model_run_here(model_server, backend, here, make_picture):
-    pictures = [make_picture(i, 64) for i in range(4)]
+    pictures = [make_picture(i, 64) for i in range(2)]
     requests = [
         ask(f"{prefill} {i}", [picture], prefill) for i, picture in enumerate(pictures) for prefill in ("", "#A:")
     ]
@@ -129,7 +130,7 @@ def test_losses_are_those_of_the_model_run_here(model_server, backend, here, mak
         expected = local[id].losses
         assert [loss.tokens for loss in response.losses] == [loss.tokens for loss in expected]
         assert [loss.total for loss in response.losses] == pytest.approx([loss.total for loss in expected], abs=1e-3)
-    assert len({loss.total for response in served.values() for loss in response.losses}) > 20
+    assert len({loss.total for response in served.values() for loss in response.losses}) > 10
     assert model.settings()["prefill"] == ["continue_final_message"]
     assert served["two"].usage["completion_tokens"] == 1 + len(OPTIONS), "all requests about an item are counted"
     sent = [body for body in model_server.asked if body.get("prompt_logprobs") is not None]
@@ -309,23 +310,11 @@ def test_quality_assessment_without_log_probabilities_reads_numbers(http, script
     script.say(provider(*providers.O3_MINI, answer=replies))
     server = ("--base-url", http.url_for("/v1"), "--model", "o3-mini", "--mini", "--limit", 12)
     task = ("q_bench/assessment", "--dataset", "kadis700k", *server)
-    done = invoke("run", *task, "--out", tmp_path / "logits", code=1)
-    assert "--set prompt=numerical" in done.output and "--skip-bad" not in done.output
-    done = invoke("run", *task, "--set", "prompt=numerical", "--out", tmp_path / "numbers", code=0)
+    invoke("run", *task, "--set", "prompt=numerical", "--out", tmp_path / "numbers", code=0)
     (result,) = read_results(tmp_path / "numbers").tasks
     assert result.scores["n"] == 12 and any("provider chose the decoding" in caveat for caveat in result.caveats)
     assert result.settings["model"]["decoding"] == "chosen by the provider"
     assert result.settings["model"]["dropped_parameters"] == ["max_tokens", "temperature"]
-
-
-def test_a_server_that_refuses_all_items_gets_no_advice_to_skip_them(http, script, tmp_path):
-    script.say(refusal(400, "image too large"))
-    server = ("--base-url", http.url_for("/v1"), "--model", "m", "--mini", "--concurrency", 1)
-    done = invoke("run", "q_bench/perception", *server, "--limit", 1, "--out", tmp_path / "all", code=1)
-    assert "image too large" in done.output and "--skip-bad" not in done.output
-    script.say(always("A"), refusal(400, "image too large"))
-    done = invoke("run", "q_bench/perception", *server, "--limit", 2, "--out", tmp_path / "some", code=1)
-    assert "--skip-bad" in done.output
 
 
 def found_among(likeliest, words, first="", *, optional=(), prefill="It is"):
