@@ -15,6 +15,7 @@ import pytest
 from eyechart.datasets_scripts import DATASETS, list_datasets, load_builder, load_dataset, loading, mini
 from eyechart.datasets_scripts.common.builder import BenchmarkBuilder
 from eyechart.datasets_scripts.common.choice.columns import description_features, multiple_choice_features
+from eyechart.datasets_scripts.common.errors import MissingFileError
 from eyechart.datasets_scripts.common.pairs import pair_features
 from eyechart.datasets_scripts.common.quality.database import quality_features
 from eyechart.datasets_scripts.official import OFFICIAL
@@ -169,6 +170,15 @@ def test_the_first_configuration_is_the_default_of_every_door(name: str, tmp_pat
     assert load_builder(name, data_dir=folder).config.name == config
     assert datasets.load_dataset_builder(name, data_dir=folder).config.name == config
     assert datasets.load_dataset_builder(name, data_dir=folder, skip_bad=True).config.name == config
+
+
+@pytest.mark.parametrize("name", list_datasets())
+def test_an_empty_folder_says_what_to_get(name: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(MissingFileError, match=r"(?s)empty: (no|missing) .*https://.*data_dir"):
+        load_dataset(name, data_dir=tmp_path / "empty")
+    with pytest.raises(MissingFileError, match="nowhere: data_dir is not an existing folder"):
+        load_dataset(name, data_dir=tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize("name", ["aesbench", "koniq10k"])

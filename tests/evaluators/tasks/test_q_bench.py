@@ -8,10 +8,10 @@ from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.errors import UndefinedScoreWarning
+from tests.datasets_scripts.common.choice.test_q_bench import released_dev_rows
 from tests.evaluators import running
 from tests.evaluators.command_line import invoke
 from tests.evaluators.tasks.doors import ran, rows_of, write_lines
-from tests.real_pairs import released_dev_rows
 
 
 def test_the_tiny_model_perceives(tmp_path):

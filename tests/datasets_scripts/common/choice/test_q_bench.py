@@ -18,15 +18,37 @@ import pyarrow.parquet as pq
 import pytest
 
 from eyechart.datasets_scripts import left_out, load_builder, load_dataset, loading, mini
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, MissingImagesError, UsageError
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingImagesError, UsageError
 from eyechart.datasets_scripts.llsavisionqa.llsavisionqa import REFUSAL
 from eyechart.datasets_scripts.llvisionqa import llvisionqa as single_script
 from eyechart.datasets_scripts.llvisionqa_pairs import llvisionqa_pairs as pair_script
 from eyechart.datasets_scripts.official import official_counts
-from tests.real_pairs import released_dev_rows
 
 Folder = Callable[..., Path]
 Row = Callable[..., dict[str, Any]]
+
+
+def released_dev_rows(reference: Path) -> list[dict[str, Any]]:
+    """The 1,000 released dev rows of Q-Bench2's pairs, in the form of `q-bench2-a1-dev.jsonl`.
+
+    The codes of type and concern are not known. Row 129 has a single option, rows 873 and 965 one that stands twice.
+    """
+    known = json.loads((reference / "qbench2-outputs" / "gpt.json").read_text(encoding="utf-8"))
+    return [
+        {
+            "type": 0,
+            "concern": 0,
+            "question": item["question"].partition(" Options: ")[0],
+            "img_path": item["image"].removeprefix("q-bench2/").replace("/", "\\"),
+            "candidates": item["option"],
+            "correct_ans": item["answer"],
+            # The last place of the right text: in row 873 the second of two.
+            "correct_choice": "DCBA"[4 - len(item["option"]) :][item["option"][::-1].index(item["answer"])],
+        }
+        for item in known
+    ]
+
+
 PRIVATE = {"correct_ans": None, "correct_choice": None}
 
 
@@ -148,7 +170,6 @@ def test_bad_rows_of_single_images(llvisionqa: Folder, qa_row: Row, change: dict
         ({"correct_choice": "A"}, "'correct_ans' is option B, but 'correct_choice' is option A"),
         ({"candidates": ["No", "Yes", "No"], "correct_ans": "No", "correct_choice": "B"}, "is option A, but"),
         ({"img_path": "dev\\0.png_cat_1.png_cat_2.png.jpg"}, "<first>_cat_<second>.jpg"),
-        ({"img_path": "dev\\.._cat_1.png.jpg"}, OUTSIDE),
         ("[1, 2]", "expected a JSON object, found [1, 2]"),
         ('{"type": 2,', "not valid JSON"),
     ],
@@ -176,21 +197,6 @@ def test_missing_images_are_one_error_with_a_count(llvisionqa: Folder, qa_row: R
     with pytest.raises(BadAnnotationError, match="no row of split 'dev' can be loaded"):
         load_dataset("llvisionqa", data_dir=folder, skip_missing=True)
     assert load_dataset("llvisionqa", data_dir=folder, split="dev", images="skip")["images"][:] == [[]] * 10
-
-
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("llvisionqa", r"llvisionqa_dev\.json.*LLVisionQA-QBench"),
-        ("llvisionqa_pairs", r"q-bench2-a1-dev\.jsonl.*q-future/q-bench2: all_single_images\.zip"),
-    ],
-)
-def test_an_empty_folder_says_what_to_get(tmp_path: Path, name: str, reason: str) -> None:
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(MissingFileError, match=rf"(?s)empty: no annotation file; expected .*{reason}"):
-        load_dataset(name, data_dir=tmp_path / "empty")
-    with pytest.raises(MissingFileError, match="nowhere: data_dir is not an existing folder"):
-        load_dataset(name, data_dir=tmp_path / "nowhere")
 
 
 @pytest.fixture
@@ -300,8 +306,6 @@ def test_the_archive_of_images_is_unpacked_in_a_folder_and_downloaded_without_on
     assert list(parts) == ["dev", "test"] and parts["dev"][0]["images"][0].size == (10, 8)
     (hub / "main" / script.QUESTIONS.image_archive).unlink()
     assert len(load_dataset(name, cache_dir=tmp_path / "third", images="skip", split="dev")) == len(parts["dev"])
-    with pytest.raises(UsageError, match="streaming needs data_dir"):
-        load_dataset(name, streaming=True)
 
 
 def test_the_real_files_parse_completely(reference: Path) -> None:
