@@ -19,7 +19,7 @@ from eyechart.metrics.scoring.choices.replies import UNREAD, read_reply
 from eyechart.metrics.scoring.judging.prompts import list_templates
 from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS, KINDS
 from tests.evaluators.published_rows import published_row, published_table
-from tests.evaluators.tasks.test_q_bench import DATABASES, PUBLISHED
+from tests.evaluators.tasks.test_benchmarks import DATABASES, PUBLISHED
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPERS = sorted({task.name.partition("/")[0] for task in TASKS})

@@ -7,7 +7,7 @@ import pytest
 from werkzeug import Response
 
 from eyechart.evaluators.judging import EndpointJudge
-from eyechart.evaluators.requests.errors import ModelError, StoreError
+from eyechart.evaluators.requests.errors import ModelError
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.metrics.scoring.errors import LostRoundsWarning
 from eyechart.metrics.scoring.judging.answers import answer_scores, read_answers
@@ -18,16 +18,6 @@ from tests.evaluators.providers import provider
 from tests.evaluators.scripted_server import always, completion, refusal
 
 DARK, NOISY = ([{"role": "user", "content": text}] for text in ("Is it dark?", "Is it noisy?"))
-
-
-def test_asks_for_all_rounds_in_one_request(script, judge):
-    script.say(completion("1", "0", "1", "1", "no idea"))
-    asked = judge(temperature=0.7, max_tokens=9)
-    assert asked.name == "judge"
-    assert asked(DARK, 5) == ["1", "0", "1", "1", "no idea"]
-    (body,) = script.bodies
-    assert (body["model"], body["messages"], body["n"]) == ("judge", DARK, 5)
-    assert (body["temperature"], body["max_tokens"]) == (0.7, 9)
 
 
 @pytest.mark.parametrize(
@@ -44,6 +34,7 @@ def test_asks_one_by_one_for_what_a_server_leaves_out(script, judge, answers, re
     script.say(*answers)
     asked = judge(max_retries=0)
     assert asked(DARK, len(replies)) == replies and [body.get("n") for body in script.bodies] == sent
+    assert all((body["model"], body["messages"]) == ("judge", DARK) for body in script.bodies)
     script.say(completion(*replies[: again[0] or 1]))
     assert asked(NOISY, len(replies)) == replies
     assert [body.get("n") for body in script.bodies][len(sent) :] == again, "what a server cannot is not tried again"
@@ -82,9 +73,6 @@ def test_equal_conversations_are_asked_once(script, judge):
     assert asked.settings()["cost"] is None and "judge_cost" not in asked.timings(), "without a price"
 
 
-COSTS = ("cost", "requests", "replies_from_store")
-
-
 def test_a_repeated_run_asks_nothing_and_gives_the_same(script, judge, store):
     script.say(always())
     conversations = [DARK, NOISY]
@@ -100,7 +88,8 @@ def test_a_repeated_run_asks_nothing_and_gives_the_same(script, judge, store):
     counted = {"requests": 2, "prompt_tokens": 200, "completion_tokens": 20, "cost": 0.000042, "replies": 10}
     named = {"price": {"input": 0.152, "output": 0.6}, "served": ["judge@main"]}
     assert settings.items() >= (counted | named | {"lost_rounds": 0, "incomplete": False, "reason": None}).items()
-    spent = [(asked.timings()[f"judge_{name}"]) for asked in (first, again) for name in COSTS]
+    counts = ("judge_cost", "judge_requests", "judge_replies_from_store")
+    spent = [asked.timings()[name] for asked in (first, again) for name in counts]
     assert spent == [0.000042, 2, 0, 0, 0, 10]
     assert [(model.name, model.answers) for model in store.models()] == [("judge", 10)]
 
@@ -144,18 +133,16 @@ def choice(finish_reason, content="Score: 1", **message):
     return {"message": {"content": content, **message}, "finish_reason": finish_reason}
 
 
-ENDED = {
-    "whole": (choice("stop"), "Score: 1", (0, 0)),
-    "another form": (choice("stop", "no idea"), "no idea", (0, 0)),
-    "no answer after the reasoning": (choice("stop", "", reasoning="A 1."), "", (0, 0)),
-    "cut off": (choice("length"), None, (1, 0)),
-    "cut off in the text's reasoning": (choice(None, "<think>A 1 or"), None, (1, 0)),
-    "refused": (choice("stop", None, refusal="I can't."), None, (0, 1)),
-    "stopped by a filter": (choice("content_filter"), None, (0, 1)),
-}
-
-
-@pytest.mark.parametrize(("said", "expected", "failed"), ENDED.values(), ids=ENDED)
+@pytest.mark.parametrize(
+    ("said", "expected", "failed"),
+    [
+        (choice("stop", "no idea"), "no idea", (0, 0)),
+        (choice("length"), None, (1, 0)),
+        (choice(None, "<think>A 1 or"), None, (1, 0)),
+        (choice("stop", None, refusal="I can't."), None, (0, 1)),
+        (choice("content_filter"), None, (0, 1)),
+    ],
+)
 def test_cut_off_and_refused_replies_are_failed_rounds(script, judge, store, said, expected, failed):
     script.say({"choices": [said]})
     for _ in range(2):
@@ -164,14 +151,6 @@ def test_cut_off_and_refused_replies_are_failed_rounds(script, judge, store, sai
         settings = asked.settings()
         assert (settings["cut_off_rounds"], settings["refused_rounds"]) == failed and not settings["lost_rounds"]
     assert len(script.bodies) == 1
-
-
-def test_sends_halves_of_characters_and_control_characters(script, judge, store):
-    script.say(always())
-    text = "dark \ud83d half \x00\x1b[31m \u2028 end"
-    assert judge(store)([{"role": "user", "content": text}], 1) == ["Score: 2"]
-    assert script.bodies[0]["messages"][0]["content"] == text.replace("\ud83d", "?")
-    assert judge(store)([{"role": "user", "content": text}], 1) == ["Score: 2"] and len(script.bodies) == 1
 
 
 def test_the_judge_has_a_key_of_its_own(script, judge, monkeypatch):
@@ -189,13 +168,6 @@ def test_the_judge_has_a_key_of_its_own(script, judge, monkeypatch):
     asked(DARK, 1)
     assert sent == ["Bearer sk-of-the-model", "Bearer sk-of-the-judge"]
     assert "sk-of" not in json.dumps(asked.settings()) + repr(vars(asked))
-
-
-def test_a_store_that_fails_ends_the_scoring(script, judge, store):
-    script.say(always())
-    store._connection.close()
-    with pytest.raises(StoreError):
-        judge(store)(DARK, 1)
 
 
 CONVERSATIONS = [[{"role": "user", "content": f"the picture {i}"}] for i in range(8)]

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.stats import binomtest
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators.comparison.compare import compare, compare_many
@@ -29,13 +28,13 @@ RIGHT = {"good": "1" * 90 + "0" * 10, "also": "1" * 88 + "0" * 12, "poor": "1" *
 """Right and wrong answers of three models: of the first two, two items differ."""
 
 
-def folders(root: Path, runs: dict[str, Any]) -> list[Path]:
-    return [write(root / name, [run]) for name, run in runs.items()]
+def numbered(root: Path, *runs: Any) -> list[Path]:
+    return [write(root / str(number), [run]) for number, run in enumerate(runs)]
 
 
 @pytest.fixture
 def three(tmp_path: Path) -> list[Path]:
-    return folders(tmp_path, {name: choices(marks, model=name) for name, marks in RIGHT.items()})
+    return numbered(tmp_path, *(choices(marks, model=name) for name, marks in RIGHT.items()))
 
 
 def test_runs_share_a_place_unless_a_test_tells_them_apart(three: list[Path]) -> None:
@@ -54,9 +53,9 @@ def test_runs_share_a_place_unless_a_test_tells_them_apart(three: list[Path]) ->
 def test_correlations_of_many_runs_are_told_apart(tmp_path: Path) -> None:
     """Eight runs are 28 pairs: p-values that the number of resamples bounds at 0.002 would leave no difference."""
     rng = np.random.default_rng(4)
-    runs = {f"m{model}": noisy(20 * 2**model, 300, rng, model=f"m{model}") for model in range(8)}
-    (ranking,) = compare_many(read_runs(folders(tmp_path, runs))).rankings
-    assert [(run.run, run.place) for run in ranking.runs[:4]] == [("m0", 1), ("m1", 2), ("m2", 3), ("m3", 4)]
+    runs = [noisy(5 * 3**model, 120, rng, model=f"m{model}") for model in range(8)]
+    (ranking,) = compare_many(read_runs(numbered(tmp_path, *runs))).rankings
+    assert [(run.run, run.place) for run in ranking.runs[:3]] == [("m0", 1), ("m1", 2), ("m2", 3)]
 
 
 def test_places_and_p_values_are_adjusted_over_the_pairs_of_a_score(tmp_path: Path) -> None:
@@ -120,11 +119,8 @@ def test_rankings_from_pairs_are_compared_by_their_correlations_on_the_same_resa
     """The second run errs as the first does, only twice as much: their difference is far surer than either score."""
     quality = np.arange(60.0)
     noise = np.random.default_rng(0).normal(0, 8, 60)
-    runs = {
-        name: paired({f"i{k}": float(v) for k, v in enumerate(rescale(quality + factor * noise))})
-        for name, factor in (("a", 1), ("b", 2))
-    }
-    found = {one.key: one for one in compare(*folders(tmp_path, runs)).differences}
+    runs = [paired({f"i{k}": float(v) for k, v in enumerate(rescale(quality + factor * noise))}) for factor in (1, 2)]
+    found = {one.key: one for one in compare(*numbered(tmp_path, *runs)).differences}
     for key, statistic in (("srcc", stats.spearmanr), ("plcc", stats.pearsonr)):
         expected = [statistic(quality + factor * noise, quality).statistic for factor in (1, 2)]
         assert (found[key].first, found[key].second) == (pytest.approx(expected[0]), pytest.approx(expected[1]))
@@ -137,8 +133,6 @@ def test_rankings_from_pairs_are_compared_by_their_correlations_on_the_same_resa
 
 
 def test_rankings_that_cannot_be_made(three: list[Path], tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="only one run is given; name two or more"):
-        compare_many(read_runs(three[:1]))
     assert "use .json for more" in call(*three, "--out", tmp_path / "found.csv", code=2).replace("\n", " ")
     with pytest.raises(UsageError, match="given twice"):
         read_runs([*three, three[0]])
@@ -146,10 +140,6 @@ def test_rankings_that_cannot_be_made(three: list[Path], tmp_path: Path) -> None
 
 FIRST, SECOND = "1" * 80 + "0" * 10 + "1" * 10, "1" * 70 + "0" * 20 + "1" * 10
 """90 and 80 of 100 right; ten items tell the runs apart."""
-
-
-def numbered(root: Path, *runs: Any) -> list[Path]:
-    return [write(root / str(number), [run]) for number, run in enumerate(runs)]
 
 
 def test_two_runs_tell_how_often_they_differ(tmp_path: Path) -> None:
@@ -181,7 +171,7 @@ def test_a_plan_for_several_models_uses_the_level_of_their_pairs(tmp_path: Path)
     rng, detected = np.random.default_rng(0), 0
     for _ in range(500):
         discordant = rng.binomial(plan.needed, 0.1)
-        real = binomtest(rng.binomial(discordant, 0.75), discordant).pvalue
+        real = stats.binomtest(rng.binomial(discordant, 0.75), discordant).pvalue
         detected += holm([real, *rng.random(5)])[0] < 0.05
     assert 0.76 <= detected / 500 <= 0.87
 

@@ -41,12 +41,10 @@ class Judge:
     def __init__(self, answer):
         self.answer = answer
         self.shown = []
-        self.texts = []
 
     def __call__(self, messages):
         content = messages[0]["content"]
         self.shown.append(tuple(part["image"].getpixel((0, 0))[0] for part in content if part["type"] == "image"))
-        self.texts.append([part["text"] for part in content if part["type"] == "text"])
         return self.answer if isinstance(self.answer, str) else self.answer(*self.shown[-1])
 
 
@@ -126,7 +124,6 @@ def test_convergence_needs_rounds_and_ends_at_the_score():
     ("changed", "reason"),
     [
         ({"second_id": ["i1", "i1"]}, "first_id and second_id are both 'i1'; expected two different images"),
-        ({"pool": ["sea", None]}, "column 'pool' is None"),
         ({"id": ["pair 0", "pair 0"]}, "duplicate id"),
     ],
 )

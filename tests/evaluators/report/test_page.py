@@ -1,4 +1,4 @@
-"""The page, its folder, and what stands side by side in it."""
+"""The page, its folder, its samples, and what stands side by side in it."""
 
 import hashlib
 import math
@@ -18,7 +18,7 @@ from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.tasks import get_task
 from tests.evaluators.command_line import invoke
-from tests.evaluators.finished_runs import evaluated
+from tests.evaluators.finished_runs import evaluated, item
 from tests.evaluators.report.conftest import PERCEPTION, choice, replaced, scored
 
 
@@ -26,8 +26,9 @@ def changed(**changes):
     return replaced(PERCEPTION, **changes)
 
 
-def test_the_page_is_one_file_that_asks_nothing_of_any_network(make_run, read_page):
-    path = write_report([make_run(PERCEPTION)])
+def test_the_page_is_one_whole_file_that_asks_nothing_of_any_network(make_run, read_page):
+    folder = make_run(PERCEPTION)
+    path = write_report([folder])
     page = read_page(path)
     assert path.name == "report.html" and page.open == []
     for _, attributes in page.elements:
@@ -40,17 +41,18 @@ def test_the_page_is_one_file_that_asks_nothing_of_any_network(make_run, read_pa
     script = page.text.rsplit("<script>", 1)[1].split("</script>")[0]
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in page.text
-
-
-def test_ids_are_unique_and_every_reference_has_its_target(make_run, read_page):
-    page = read_page(write_report([make_run(PERCEPTION)]))
     ids = [attributes["id"] for _, attributes in page.elements if attributes.get("id")]
     assert len(ids) == len(set(ids))
     used = re.findall(r'url\(#([^)]+)\)|href="#([^"]+)"', page.text)
     assert {a or b for a, b in used} <= set(ids)
-    for attributes in page.all("svg"):
-        assert set(attributes["aria-labelledby"].split()) <= set(ids)
+    assert all(set(attributes["aria-labelledby"].split()) <= set(ids) for attributes in page.all("svg"))
     assert page.all("figure") and "currentColor" in page.text
+    # Figures and tables are files too.
+    names = [f"{figure}.{end}" for figure in ("groups", "radar") for end in ("svg", "pdf", "png")]
+    names += [f"table_{number}.{end}" for number in (7, 8) for end in ("csv", "md", "tex")]
+    listed = (folder / "report_files" / "written_by_eyechart.txt").read_text().splitlines()
+    assert listed == [f"q_bench_perception_llvisionqa_dev_{name}" for name in names]
+    assert all((folder / "report_files" / name).stat().st_size for name in listed)
 
 
 SCORES = PERCEPTION.scores
@@ -62,7 +64,6 @@ NO_INTERVAL = "65.00 to 85.00"
     ("fields", "texts", "missing"),
     [
         ({}, ["75.00 %", NO_INTERVAL, "the image is empty", "Bold: best, underlined: second."], []),
-        ({"settings": {"limit": 9}}, ["underlined: second; separately for the runs and the published ones."], []),
         ({"warnings": [f"warning {i}" for i in range(5000)]}, ["warning 19", "4,980 more warnings"], ["warning 20"]),
         ({"scores": {**SCORES, "intervals": CLUSTERED}}, ["robust to shared images", "accuracy (2 clusters)."], []),
         ({"scores": {**SCORES, "accuracy": math.nan, "accuracy_ci95": [math.nan] * 2}}, ["undefined"], ["NaN"]),
@@ -78,11 +79,7 @@ def test_runs_of_the_same_model_are_told_apart_by_their_folders_or_places(make_r
     assert [run.label for run in runs] == ["some/model (run)", "some/model (again)"]
     runs = read_runs([make_run(PERCEPTION, name="first/run"), make_run(PERCEPTION, name="second/run")])
     assert [run.label for run in runs] == ["some/model (run), run 1", "some/model (run), run 2"]
-
-
-@pytest.mark.parametrize("model", ["/home/me/checkpoints/vlm", "~/models/vlm/", "C:\\models\\vlm"])
-def test_a_local_model_is_labelled_by_its_last_component(make_run, model):
-    (run,) = read_runs([make_run(changed(model=model))])
+    (run,) = read_runs([make_run(changed(model="C:\\models\\vlm"))])
     assert run.label == "vlm"
 
 
@@ -96,10 +93,10 @@ def test_a_private_split_has_no_scores_and_no_verdicts(make_run, read_page, tmp_
 
 
 def test_long_answers_are_cut_where_the_page_would_grow(make_run, read_page, monkeypatch):
-    monkeypatch.setattr(samples, "_TEXT_BUDGET", 300_000)
-    predictions = [choice(f"{i:05}", "A" * 3_000, choice="A") for i in range(1_000)]
-    page = read_page(write_report([make_run(changed(items=predictions))], samples=1_000, files=False))
-    assert len(page.samples["samples"]) == 1_000 and len(page.text) < 8e5
+    monkeypatch.setattr(samples, "_TEXT_BUDGET", 60_000)
+    predictions = [choice(f"{i:05}", "A" * 3_000, choice="A") for i in range(200)]
+    page = read_page(write_report([make_run(changed(items=predictions))], samples=200, files=False))
+    assert len(page.samples["samples"]) == 200 and len(page.text) < 8e5
     assert page.holds("Texts are cut after 62 characters; predictions.parquet has the full texts.")
 
 
@@ -132,16 +129,6 @@ def test_a_report_of_several_runs_leaves_the_page_of_each_as_it_is(make_run, tmp
     assert (tmp_path / "eyechart_report" / "report.html").exists()
     assert (first / "report.html").read_text() == alone
     assert not (second / "report.html").exists()
-
-
-def test_figures_and_tables_are_files_too(make_run):
-    folder = make_run(PERCEPTION)
-    write_report([folder])
-    names = [f"{figure}.{end}" for figure in ("groups", "radar") for end in ("svg", "pdf", "png")]
-    names += [f"table_{number}.{end}" for number in (7, 8) for end in ("csv", "md", "tex")]
-    listed = (folder / "report_files" / "written_by_eyechart.txt").read_text().splitlines()
-    assert listed == [f"q_bench_perception_llvisionqa_dev_{name}" for name in names]
-    assert all((folder / "report_files" / name).stat().st_size for name in listed)
 
 
 def compared(folders):
@@ -257,13 +244,6 @@ def test_word_overlap_is_not_compared_with_published_values(card_scores):
     assert score.best is None and score.note.startswith("Scored by word overlap")
 
 
-def test_ratings_that_cannot_be_parsed_stand_on_the_card(make_run, read_page):
-    run = make_run(scored("q_bench/assessment", "csiq", None, diagnostics={"unread": 9, "replies": 10}))
-    page = read_page(write_report([run], files=False))
-    assert page.holds("no score")
-    assert page.holds("9 of 10 replies could not be parsed: the score does not describe the model.")
-
-
 def test_synthetic_data_are_named_once_at_the_top(make_run, read_page):
     both = [
         replaced(PERCEPTION, settings=MINI),
@@ -271,3 +251,108 @@ def test_synthetic_data_are_named_once_at_the_top(make_run, read_page):
     ]
     page = read_page(write_report([make_run(*both, name="both")], files=False))
     assert page.holds("Synthetic demo data (Q-Bench A1 Perception (LLVisionQA, dev)): not comparable")
+
+
+@pytest.fixture
+def sampled(make_run):
+    return lambda evaluation, limit=100: samples_of([make_run(evaluation)], limit)
+
+
+def verdicts(found):
+    return {row["id"]: (row["step"], row.get("correct")) for row in found.rows}
+
+
+def with_items(*predictions):
+    return replaced(PERCEPTION, items=list(predictions), settings={})
+
+
+def test_wrong_and_unmatched_ones_come_first_each_in_the_order_of_the_data(sampled):
+    shown = sampled(PERCEPTION)
+    assert list(verdicts(shown)) == ["wrong", "unmatched", "right", "judged"]
+    assert [*verdicts(shown).values()] == [("exact", False), ("unparseable", False), ("exact", True), ("judge", True)]
+    assert shown.part == "" and [note.rpartition(":")[2] for note in shown.notes] == [
+        " the data are no longer at 'given'."
+    ]
+    assert shown.rows[0] == {
+        **{"run": 0, "task": 0, "id": "wrong", "pass": "main", "answer": "A", "choice": "B", "step": "exact"},
+        **{"question": "Is wrong sharp?", "text": "B", "options": ["Yes", "No"], "correct": False},
+        **{"images": None, "disagree": False},
+    }
+
+
+def test_the_cap_is_for_each_task_and_noted(sampled):
+    shown = sampled(PERCEPTION, limit=3)
+    assert [row["id"] for row in shown.rows] == ["wrong", "unmatched", "right"]
+    assert shown.part == "3 of 4 samples shown, at most 3 per task: incorrect and unparsed replies first."
+    none = sampled(PERCEPTION, limit=0)
+    assert none.rows == none.notes == [] and none.part == ""
+
+
+@pytest.mark.parametrize(
+    ("sample", "verdict"),
+    [
+        (choice("a", "?", answer=""), ("unparseable", None)),
+        (choice("a", "", finish_reason="reasoning", step=None, correct=None), ("unfinished_reasoning", None)),
+        (choice("a", None, choice="B", losses=[2.0, 1.0], loss_tokens=[1, 1]), ("option with the lowest loss", False)),
+    ],
+)
+def test_private_answers_have_no_verdict_and_losses_are_named(sampled, sample, verdict):
+    assert verdicts(sampled(with_items(sample))) == {"a": verdict}
+
+
+def plain(id="a", **fields):
+    return item(id, **{"text": "Sharp.", "question": None} | fields)
+
+
+@pytest.mark.parametrize(
+    ("columns", "step"),
+    [
+        ({"label": "Blurry.", "rounds": [[2, 1], [1, 1]], "completeness": 1.5}, "scored as text"),
+        ({"label": "Blurry.", "rounds": [[2]], "completeness": 2.0, "finish_reason": "length"}, "cut_off"),
+        ({"label": "Blurry.", "rounds": [[0]], "finish_reason": "refusal"}, "refused"),
+        ({"label": ""}, "not scored: the reference is private"),
+        ({"label": "2", "own_score": 0.5, "correct": True}, "numeric score"),
+        ({"quality": 3.0, "quality_score": 4.0, "label": "3"}, "numeric score"),
+        ({"logits": {"good": 1.0, "poor": 0.0}}, "numeric score"),
+        ({"quality": 3.0, "text": "<think>It is"}, "unfinished_reasoning"),
+    ],
+)
+def test_texts_are_judged_and_numbers_are_scores(sampled, columns, step):
+    (row,) = sampled(with_items(plain(**columns))).rows
+    assert row["step"] == step and "correct" not in row
+    assert row.get("reference") == (None if "quality" in columns else columns.get("label", "Good"))
+    assert row.get("judge_scores", {}) == {name: columns[name] for name in ("completeness",) if name in columns}
+    assert (row.get("predicted"), row.get("human")) == (columns.get("quality_score"), columns.get("quality"))
+
+
+def test_a_pair_is_one_sample_with_both_orders(sampled):
+    """The choices name the images as the first order shows them."""
+
+    def pair(id, choice, other, **fields):
+        step = "unparseable" if other is None else "exact"
+        first = plain(id=id, first_id="x", second_id="y", answer="first", choice=choice, step="exact", **fields)
+        second = {"first_id": "y", "second_id": "x", "answer": "second", "choice": other, "step": step, "text": "Both."}
+        return [first, plain(id=id, pass_name="reversed", **second)]
+
+    pairs = [
+        *pair("same", "first", "second", correct=True, consistent=True),
+        *pair("unread", "first", None, correct=False, consistent=False),
+        *pair("flipped", "second", "second", correct=False, consistent=False),
+        *pair("equal", "first", "first", consistent=False),
+    ]
+    rows = sampled(with_items(*pairs)).rows
+    found = {row["id"]: (row["choice"], row["swapped"].get("choice"), row.get("consistent")) for row in rows}
+    # Incorrect, inconsistent and unparsed ones come first.
+    assert list(found.items()) == [
+        *[("unread", ("image 1", None, None)), ("flipped", ("image 2", "image 1", False))],
+        *[("equal", ("image 1", "image 2", False)), ("same", ("image 1", "image 1", True))],
+    ]
+    assert {(row["text"], row["swapped"]["text"], row["answer"]) for row in rows} == {("Sharp.", "Both.", "image 1")}
+
+
+def test_a_refused_question_says_what_came_of_it(sampled):
+    first = choice("a", "C", choice="C", outcome="right refusal")
+    forced = choice("a", "Perhaps.", pass_name="forced", step="judge", correct=None)
+    rows = sampled(with_items(first, forced, choice("a", "C", choice="C", pass_name="rotation:1", correct=None))).rows
+    assert {row["pass"]: row["step"] for row in rows} == {"main": "exact", "forced": "judge", "rotation:1": "exact"}
+    assert {row["outcome"] for row in rows} == {"right refusal"}

@@ -21,7 +21,6 @@ from eyechart.evaluators.published.rendering import BEST, SECOND, Cell, Head, Ro
 from eyechart.evaluators.report.tables import to_latex, to_markdown
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.tasks import get_task
-from tests.evaluators.command_line import invoke
 from tests.evaluators.finished_runs import dimension
 from tests.evaluators.report.conftest import (
     NONE,
@@ -380,10 +379,9 @@ def test_latex_values_have_their_sign_mark_and_interval():
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is missing: texlive-latex-recommended")
-def test_every_table_compiles(tmp_path):
-    """A run of all tasks on a few items each stands for three models."""
-    invoke("run", "--limit", "4", "--out", tmp_path / "run", code=0)
-    (all_tasks,) = read_runs([tmp_path / "run"])
+def test_every_table_compiles(main_job, tmp_path):
+    """A run of all tasks stands for three models."""
+    (all_tasks,) = read_runs([main_job[1]])
     tables = paper_tables([dataclasses.replace(all_tasks, label=name) for name in NAMES])
     assert len({table.key for table in tables}) == len(tables) > 45
     for one in tables:

@@ -115,7 +115,7 @@ def test_a_model_that_a_server_does_not_have_is_answered_with_what_it_serves(htt
 
 
 @pytest.mark.parametrize(("listed", "probes"), [("llava:latest", 1), ("llava", 0)])
-def test_a_model_runs_that_a_server_lists_or_takes_without_listing_it(http, tmp_path, listed, probes):
+def test_a_model_runs_that_a_server_lists_or_takes_without_listing_it(http, tmp_path, no_report, listed, probes):
     http.expect_request(PATH, method="POST").respond_with_handler(lambda request: json_response(completion("A")))
     before = len(http.log)
     invoke("run", *served(http, listed), "--model", "llava", "--no-store", "--out", tmp_path / "out", code=0)
@@ -133,7 +133,7 @@ def test_a_missing_key_is_one_line(http, tmp_path):
     assert "No auth credentials found" in done.stderr and "environment variable OPENAI_API_KEY" in done.stderr
 
 
-def test_a_server_that_is_not_there_is_an_error_unless_answers_are_stored(http, tmp_path):
+def test_a_server_that_is_not_there_is_an_error_unless_answers_are_stored(http, tmp_path, no_report):
     http.expect_request(PATH, method="POST").respond_with_handler(lambda request: json_response(completion("A")))
     options = [*served(http, "llava"), "--model", "llava"]
     invoke("run", *options, "--out", tmp_path / "first", code=0)
@@ -253,22 +253,16 @@ def test_what_is_chosen_can_be_had():
     check_data(make_task_runs(["two_afc/fine_mos"], DataRequest(images="skip")))
 
 
-def test_several_data_sets_may_be_named():
+def test_several_data_sets_may_be_named_and_a_folder_is_never_taken_for_synthetic_data(tmp_path):
     task_runs = make_task_runs(["q_bench/assessment"], DataRequest(is_mini=True), datasets=["koniq10k", "kadis700k"])
     assert [(one.dataset, one.data.is_mini) for one in task_runs] == [("koniq10k", True), ("kadis700k", True)]
     task_runs = make_task_runs([], datasets=["llvisionqa", "koniq10k"])
     chosen = {task_run.task.name: task_run.dataset for task_run in task_runs}
     assert chosen == {"q_bench/perception": "llvisionqa", "q_bench/assessment": "koniq10k"}
-
-
-def test_a_folder_is_never_taken_for_synthetic_data():
     names = ["q_bench/assessment", "q_bench/perception"]
     task_runs = make_task_runs(names, DataRequest(is_mini=True), data_dirs=["koniq10k=x"])
     data = [(task_run.dataset, task_run.data.data_dir, task_run.data.is_mini) for task_run in task_runs]
     assert data == [("koniq10k", "x", False), ("llvisionqa", None, True)]
-
-
-def test_synthetic_data_and_a_folder_for_the_same_are_refused(tmp_path):
     assert "--mini has no effect on llvisionqa" in run("run", "q_bench/perception", "--mini", "--data-dir", tmp_path)
 
 
@@ -309,7 +303,6 @@ MMBENCH = [task.name for task in TASKS if task.name.startswith("mmbench/")]
         (["two_afc, q_bench/assessment", "2AFC"], [task.name for task in TASKS[-4:]] + ["q_bench/assessment"]),
         (["all", "q_bench"], [task.name for task in TASKS]),
         (["qbench"], Q_BENCH),
-        (["AesBench/empathy", "QL Bench/Pair"], ["aes_bench/empathy", "ql_bench/pair"]),
     ],
 )
 def test_tasks_are_named_by_paper_wildcard_and_list_each_once(names, tasks):
@@ -351,7 +344,6 @@ def test_a_task_runs_once_on_the_same_data(tmp_path):
 @pytest.mark.parametrize(
     ("names", "options", "message"),
     [
-        ([], {"options": RunOptions({"temprature": 2.0})}, "did you mean 'temperature'"),
         (["q_bench/assessment"], {"options": RunOptions({"max_new_tokens": 4})}, "max_new_tokens=4 has no effect"),
         ([str(PAIRS)], {"request": DataRequest(options={"version": 1})}, "your own data, which have no settings"),
         (TWO, {"request": DataRequest(options={"version": 1})}, "several: llvisionqa, mmbench"),
@@ -385,8 +377,3 @@ def test_files_of_a_run_that_was_here_before_are_removed(tmp_path):
     (own / "notes.txt").write_text("mine")
     write(earlier, answers=b"new")
     assert {path.name: path.read_bytes() for path in own.iterdir()} == {"answers.json": b"new", "notes.txt": b"mine"}
-    (tmp_path / "other.json").write_text("mine")
-    file = tmp_path / "run" / "results.json"
-    file.write_text(file.read_text().replace('"answers.json"', '"../../../../other.json"'))
-    write(read_results(tmp_path / "run"))
-    assert (tmp_path / "other.json").exists()

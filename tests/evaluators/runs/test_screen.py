@@ -11,8 +11,8 @@ from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.runs.screen import RunProgress, print_screen
 from eyechart.evaluators.runs.table import note_lines, score_table
 from eyechart.metrics.scoring.choices.replies import UNREAD
+from tests.evaluators.command_line import table_rows
 from tests.evaluators.finished_runs import ACCURACY, evaluated, item
-from tests.evaluators.table_rows import table_rows
 
 ONE, ALL = note("task", note="One."), note("task", note="All.")
 AT_CHANCE = ACCURACY | {"accuracy_ci95": [0.2, 0.6]}
@@ -131,13 +131,6 @@ def test_without_a_terminal_there_is_a_line_a_minute_with_the_time_left_over_all
     ]
 
 
-def printed(something):
-    to = io.StringIO()
-    Console(file=to, width=240, force_terminal=True, color_system=None).print(something)
-    return to.getvalue()
-
-
-ONE_NOTE = note("task", note="One.")
 JUDGED = {"mean_score": 3.25, "mean_score_ci95": [3.0, 3.5], "exact_match": 0.5}
 JUDGED |= {"n": 12, "n_scored": 12, "judge": "lexical"}
 
@@ -145,7 +138,7 @@ JUDGED |= {"n": 12, "n_scored": 12, "judge": "lexical"}
 def test_scores_that_an_option_asks_for_are_shown_and_other_ways_named():
     variants = {WITHOUT_BLIND: ACCURACY | {"n": 7}, GRADES: JUDGED}
     found = evaluated("mmbench/en", "mmbench", variants=variants | {"argmax": ACCURACY})
-    lines = printed(score_table([found]))
+    lines = "\n".join(row["score"] for row in table_rows(score_table([found])))
     for expected in (f"{WITHOUT_BLIND}: accuracy", f"{GRADES}: mean", "exact match"):
         assert expected in lines
     assert "argmax" not in lines
@@ -160,9 +153,7 @@ def test_a_private_split_counts_items_and_names_its_files():
     (row,) = table_rows(score_table([found]))
     assert (row["score"], row["n"]) == ("no score, see below", "2")
     assert "mmbench/en: Answer file: mmbench/en/own copy/mmbench.xlsx." in note_lines([found])
-
-
-def test_a_file_that_must_not_be_submitted_says_so():
+    # Or that it must not be submitted.
     one = {"scores": None, "files": ["mmbench.xlsx"], "items": [item("1")], "settings": {"limit": 1}}
     (line,) = (line for line in note_lines([evaluated("mmbench/en", "own copy", "test", **one)]) if "file:" in line)
     assert line.endswith("own copy/mmbench.xlsx; do not submit it: it covers 1 of 1,495 items.")
@@ -170,13 +161,13 @@ def test_a_file_that_must_not_be_submitted_says_so():
 
 def test_incomplete_results_come_first_then_synthetic_data():
     synthetic = evaluated("mmbench/en", "mmbench", notes=[note("incomplete")], data={"is_mini": True})
-    lines = note_lines([evaluated(notes=[note("few_decide"), ONE_NOTE]), synthetic])
+    lines = note_lines([evaluated(notes=[note("few_decide"), ONE]), synthetic])
     assert [line.split()[1] for line in lines] == ["The", "Synthetic", "A", "One."]
 
 
 def test_tasks_share_a_note_and_warnings_are_listed():
     both = [
-        evaluated(notes=[ONE_NOTE], warnings=["n=5 images"]),
-        evaluated("mmbench/en", "mmbench", notes=[ONE_NOTE]),
+        evaluated(notes=[ONE], warnings=["n=5 images"]),
+        evaluated("mmbench/en", "mmbench", notes=[ONE]),
     ]
     assert note_lines(both) == ["mmbench/en, q_bench/perception: One.", "q_bench/perception: warning: n=5 images"]

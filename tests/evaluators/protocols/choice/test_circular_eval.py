@@ -233,14 +233,6 @@ def test_a_question_without_a_usable_answer_is_an_error_or_left_out(tmp_path, da
         assert [item.id for item in done.left_out] == ["q4"]
 
 
-def test_private_answers_are_asked_in_all_passes():
-    server = Server(lambda messages: "A")
-    done = run(server, make_data(answer=["", "", ""]))
-    assert len(server.asked) == 9 and done.scores is None and done.files == []
-    assert {(item.label, item.correct) for item in done.items} == {(None, None)}
-    assert run(lambda messages: "A", make_data(answer=["", "A", "C"])).scores["n_questions"] == 2
-
-
 def blind_run(folder, data, name="mmbench/en"):
     def solves_one(messages):
         return knows(messages) if shown(messages)[0] == "q3" else "A"
@@ -302,13 +294,11 @@ def test_open_answers_are_graded(data):
     # The passes with options are scored as ever.
     assert (done.scores["circular_accuracy"], done.scores["n_passes"]) == (1.0, 9)
     assert [item.label for item in done.items if item.pass_name == "open"] == list(RIGHT.values())
-    assert run(model, data, grade_open_answers=True).variants["grades of open answers"]["judge"] == "lexical"
-
-
-def test_open_answers_are_asked_without_options(data):
     seen = []
-    server = Server(lambda messages: seen.append(messages) or "A")
-    run(server, data, grade_open_answers=True)
+    server = Server(lambda messages: seen.append(messages) or model(messages))
+    graded = run(server, data, grade_open_answers=True).variants["grades of open answers"]
+    assert graded["judge"] == "lexical"
+    # Asked without options.
     assert [pass_name for _, pass_name in server.asked[:6]] == ["main", "open"] * 3
     assert seen[3][0]["content"][1]["text"] == "Roses are red.\nWhat is q3?"
     with pytest.raises(UsageError, match="blind and grade_open_answers cannot be combined"):
@@ -336,18 +326,8 @@ def test_the_agreement_with_human_labels(tmp_path, data):
     assert done.settings["human_labels"] == {"file": "letters.csv", "letters": 5}
     other = agreement("letters.jsonl", '{"id": "other", "letter": "A"}').diagnostics["extractor_agreement"]
     assert other == {"all": None, "after_exact": None, "unused": 1}
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("a.csv", "id,letter\nq2,yes\n", "'letter' is 'yes'; expected a letter from A to Z"),
-        ("a.csv", "id,letter\nq2,A\nq2,B\n", "row 3.*repeated id 'q2' with pass 'main'"),
-    ],
-)
-def test_malformed_human_labels_are_refused_before_anything_is_asked(tmp_path, data, name, text, message):
-    (tmp_path / name).write_text(text, encoding="utf-8")
     server = Server(knows)
-    with pytest.raises(DataError, match=message):
-        run(server, data, human_labels=str(tmp_path / name))
+    (tmp_path / "twice.csv").write_text("id,letter\nq2,A\nq2,B\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"row 3.*repeated id 'q2' with pass 'main'"):
+        run(server, data, human_labels=str(tmp_path / "twice.csv"))
     assert server.asked == []

@@ -1,4 +1,4 @@
-"""Multiple choice, with images and blind, and closed-set inference on models whose answers are known."""
+"""Multiple choice, with images, blind, closed-set and with a refusal option, on models whose answers are known."""
 
 import json
 from functools import partial
@@ -9,15 +9,15 @@ import pytest
 from eyechart import metrics
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators import evaluator
-from eyechart.evaluators.protocols.protocol import setting_fields
 from eyechart.evaluators.protocols.settings import with_settings
 from eyechart.evaluators.requests.errors import ModelError
 from eyechart.evaluators.requests.types import IMAGE, Backend, Loss, Response
-from eyechart.evaluators.tasks import TASKS, get_task
+from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.scoring.choices.reading import random_choice
 from tests.evaluators import running
 from tests.evaluators.command_line import invoke
-from tests.evaluators.running import notes
+from tests.evaluators.running import notes, predictions
+from tests.evaluators.tasks.doors import Judge
 
 TASK = "q_bench/perception"
 run = partial(running.run, TASK)
@@ -108,23 +108,16 @@ def test_columns_of_other_names_are_renamed_and_unknown_or_missing_ones_named(qu
         compute(always("A"), questions.rename_column("options", "option"))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"data": "llvisionqa", "subset": "nonsense"}, "unknown llvisionqa config 'nonsense'"),
-        ({"data": None, "split": "dve"}, "did you mean 'dev'"),
-        ({"strategy": "bootstrap"}, "strategy"),
-        ({"label_mapping": {"A": 0}}, "label_mapping"),
-    ],
-)
-def test_arguments_that_cannot_hold_are_refused(questions, arguments, message):
-    with pytest.raises(UsageError, match=message):
-        evaluator(TASK).compute(**{"model_or_pipeline": always("A"), "data": questions, **arguments})
-
-
-def test_unknown_tasks_and_bad_rows_are_named(questions):
+def test_unknown_tasks_and_arguments_and_bad_rows_are_named(questions):
     with pytest.raises(UsageError, match="did you mean 'q_bench/perception'"):
         evaluator("q_bench/percepton")
+    for arguments, message in (
+        ({"data": "llvisionqa", "subset": "nonsense"}, "unknown llvisionqa config 'nonsense'"),
+        ({"data": None, "split": "dve"}, "did you mean 'dev'"),
+        ({"data": questions, "label_mapping": {"A": 0}}, "label_mapping"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            compute(always("A"), **arguments)
     with pytest.raises(DataError, match="'q0'"):
         run(always("A"), datasets.concatenate_datasets([questions, questions]))
     with pytest.raises(DataError, match=r"q2.*'D'"):
@@ -216,13 +209,10 @@ def test_the_option_of_the_lowest_loss_per_token_is_the_answer(questions):
     assert result.settings["prompt_id"].endswith("/closed-set") and result.settings["prefill"] == "#Answer:"
 
 
-def test_of_equal_losses_the_first_option_counts_and_the_questions_are_counted(questions):
+def test_of_equal_losses_the_first_option_counts_and_of_equal_texts_the_correct_one(questions):
     result = run_losses(questions, lambda id, option: Loss(2.0 if id == "q0" or option == "Poor" else 3.0, 2))
     assert [item.choice for item in result.items] == ["A", "C", "C", "C", "C", "C"]
     assert result.diagnostics["equal_lowest_losses"] == 1
-
-
-def test_of_options_with_the_same_text_the_correct_one_is_chosen(questions):
     repeated = questions.map(lambda row: {"options": ["Good", "Good", "Poor"], "answer": "B"})
     result = run_losses(repeated, lambda id, option: Loss(1.0 if option == "Good" else 2.0, 1))
     assert result.scores["accuracy"] == 1.0 and {item.choice for item in result.items} == {"B"}
@@ -253,41 +243,22 @@ ROW = {
     "refusal": "C",
     "hint": "",
 }
-CHOICES = "A. Yes B. No C. I don't know"
-LINES = "A. Yes\nB. No\nC. I don't know"
-AES_OPTIONS = "Choose one from the following options:\nA) Yes\nB) No\nC) I don't know"
-AES = f"Is it sharp? {AES_OPTIONS}\nYou should output a correct option"
-TOOLKIT = f"Question: Is it sharp?\nOptions:\n{LINES}\nPlease select the correct answer from the options above. \n"
-Q_BENCH = f"Is it sharp? \nChoose between one of the following options: {CHOICES}"
-LETTERS = f"Is it sharp?\n{LINES}\nAnswer with the option's letter from the given choices directly.\n"
-PROMPTS = {
-    **dict.fromkeys(("q_bench/perception", "q_bench/perception_pairs", "ql_bench/single", "ql_bench/pair"), Q_BENCH),
-    **dict.fromkeys(("aes_bench/perception", "aes_bench/empathy"), f"{AES} without explanation."),
-    "aes_bench/assessment": f"{AES}.",
-}
 
 
 @pytest.mark.parametrize(
-    ("task", "style", "expected"),
+    ("task", "style"),
     [
-        *((task, None, expected) for task, expected in PROMPTS.items()),
-        ("q_bench/perception", "vlmevalkit", TOOLKIT),
-        ("q_bench/perception_pairs", "lmms-eval", LETTERS),
+        *((name, "default") for name in ("q_bench/perception_pairs", "ql_bench/single", "aes_bench/assessment")),
+        *(("q_bench/perception", "vlmevalkit"), ("q_bench/perception_pairs", "lmms-eval")),
     ],
 )
-def test_the_prompt_is_the_same_without_the_images(task, style, expected):
-    settings = {"blind": True} | ({"prompt": style} if style else {})
-    blind = with_settings(get_task(task).bound(), settings, task)
-    (request,) = blind.requests(ROW)
-    assert (request.prompt, request.images) == ((expected,), ())
-    named = "/".join([get_task(task).protocol.prompt_id, *([style] if style else []), "blind"])
-    assert blind.full_prompt_id == named
-
-
-def test_every_multiple_choice_task_has_the_setting_and_no_other_has_it():
-    has_it = {task.name for task in TASKS if "blind" in setting_fields(type(task.protocol))}
-    assert has_it == {task.name for task in TASKS if task.protocol.kind == "multiple choice"}
-    assert {*PROMPTS, "mmbench/en", "mmbench/cc"} <= has_it
+def test_the_prompt_is_the_same_without_the_images(task, style):
+    given = ({"prompt": style, "blind": is_blind} for is_blind in (False, True))
+    seeing, blind = (with_settings(get_task(task).bound(), settings, task) for settings in given)
+    (shown,), (hidden,) = seeing.requests(ROW), blind.requests(ROW)
+    words = [part for part in shown.prompt if part is not IMAGE]
+    assert (hidden.prompt, hidden.images) == (("".join(words),), ())
+    assert blind.full_prompt_id == f"{seeing.full_prompt_id}/blind"
 
 
 def test_a_blind_run_says_that_no_image_was_shown(questions):
@@ -327,3 +298,132 @@ def test_an_own_task_leaves_its_images_out_or_has_a_prompt_for_that(tmp_path):
     for given in ("{image} {options}", "{question}"):
         with pytest.raises(UsageError, match=r"blind_prompt: must contain \{options\}"):
             evaluator(own_task(tmp_path, f'blind_prompt: "{given}"'))
+
+
+REFUSAL = "I don't know"
+OPTIONS = (["Good", "Fair", "Poor", REFUSAL], ["Good", REFUSAL, "Fair", "Poor"], [REFUSAL, "Good", "Fair", "Poor"])
+RIGHT = ("Good", "Fair", "Poor")
+run_single = partial(running.run, "ql_bench/single")
+
+
+@pytest.fixture
+def refusable(make_picture):
+    """Six questions of two types, the refusal last, second and first, right answers Good, Fair, Poor, Good, ..."""
+    rows = (
+        {
+            "id": f"q{i}",
+            "images": [make_picture(i)],
+            "question": f"How is picture {i}?",
+            "options": options,
+            "answer": "ABCD"[options.index(RIGHT[i % 3])],
+            "refusal": "ABCD"[options.index(REFUSAL)],
+            "question_type": ("how", "what")[i % 2],
+            "concern": "other",
+        }
+        for i, options in enumerate(OPTIONS * 2)
+    )
+    return running.dataset(rows)
+
+
+class Model:
+    """Says what it is told to, by question, and remembers the options of each prompt."""
+
+    def __init__(self, first, forced=()):
+        self.first, self.forced = first, forced
+        self.shown = []
+
+    def __call__(self, messages):
+        texts = [part["text"] for part in messages[0]["content"] if part["type"] == "text"]
+        number = int(texts[0].removeprefix("How is picture ").removesuffix("? "))
+        self.shown.append((number, texts[1].removeprefix("\nChoose between one of the following options: ")))
+        replies = self.first if REFUSAL in texts[1] else self.forced
+        return replies[number] if isinstance(replies, dict) else replies
+
+
+def test_only_refused_questions_are_asked_again_without_the_refusal(refusable):
+    model = Model({0: "Good", 1: REFUSAL, 2: "A", 3: "B. Fair", 4: "C", 5: "The answer is Poor."}, {1: "B", 2: "Good"})
+    result = run_single(model, refusable)
+    assert model.shown[6:] == [(1, "A. Good B. Fair C. Poor"), (2, "A. Good B. Fair C. Poor")]
+    # Right: 0, 4 (C is Fair where B is the refusal) and 5. Refused: 1, then right; 2 (A), then wrong.
+    assert result.scores["score_cc"] == pytest.approx(300 / 6)
+    assert result.scores["score_rc"] == pytest.approx(100 / 6)
+    assert result.scores["score_sa"] == pytest.approx(400 / 6)
+    assert (result.scores["answer_rate"], result.scores["answer_accuracy"]) == pytest.approx((4 / 6, 3 / 4))
+    assert result.scores["random_guess"] == pytest.approx(1 / 3)
+    # How: 0 right, 2 rightly refused, 4 right. What: 1 refused, 3 wrong, 5 right.
+    by_type = result.scores["by_question_type"]
+    assert (by_type["how"]["score_cc"], by_type["how"]["score_rc"]) == pytest.approx((200 / 3, 100 / 3))
+    assert (by_type["what"]["score_cc"], by_type["what"]["score_rc"]) == pytest.approx((100 / 3, 0.0))
+    assert result.diagnostics == {"forced_asked": 2, "forced_missing": 0}
+    forced = [line for line in result.items if line.pass_name == "forced"]
+    assert [(line.id, line.answer) for line in forced] == [("q1", "B"), ("q2", "C")]
+    assert [line.options for line in forced] == [["Good", "Fair", "Poor"]] * 2
+    main = [line for line in result.items if line.pass_name == "main"]
+    assert [line.outcome for line in main] == [
+        *("right answer", "wrong refusal", "right refusal", "wrong answer", "right answer", "right answer"),
+    ]
+    # The second answers are in the letters of their own options.
+    assert [(line.choice, line.correct) for line in forced] == [("B", True), ("A", False)]
+    assert [line.self_aware for line in main] == [True, False, True, False, True, True]
+
+
+def test_what_a_judge_reads_as_the_refusal_is_asked_again(refusable):
+    replies = {0: "Good", 1: "hard to say", 2: "", 3: REFUSAL, 4: "Poor", 5: "one of them"}
+    model, judge = Model(replies, dict.fromkeys(range(6), "Good")), Judge("B")
+    result = run_single(model, refusable, judge=judge)
+    # An empty reply goes to no judge. B is the refusal of question 1, and not of question 5.
+    assert [number for number, shown in model.shown if REFUSAL not in shown] == [1, 3]
+    assert result.scores["n_refused"] == 2 and result.scores["score_rc"] == pytest.approx(100 / 6)
+    assert result.scores["judge_asked"] == 2 and result.scores["unmatched"] == 1
+    assert result.settings["judge"] == {"name": "Judge"}
+    assert run_single(Model(replies, "Good"), refusable, judge=Judge("B"), rounds=3).scores["rounds"] == 3
+
+
+def test_where_the_refusal_is_drawn_the_question_is_asked_again(refusable):
+    result = run_single(Model("no idea", "Good"), refusable, fallback="random")
+    drawn = [line.choice == line.refusal for line in result.items if line.pass_name == "main"]
+    assert 0 < result.diagnostics["forced_asked"] == sum(drawn) == result.scores["n_refused"] < 6
+    assert result.scores["extraction"]["random"] == 1.0 and result.settings["fallback"] == "random"
+    assert run_single(Model("no idea"), refusable).diagnostics["forced_asked"] == 0
+
+
+def test_a_predictions_file_needs_the_second_pass_of_refused_questions(tmp_path, refusable):
+    first = [{"id": f"q{i}", "text": REFUSAL if i < 2 else "Good"} for i in range(6)]
+    forced = [{"id": f"q{i}", "pass": "forced", "text": "A"} for i in (0, 1, 4)]
+    result = run_single(predictions(tmp_path, [*forced, *first]), refusable)
+    assert result.scores["n_refused"] == 2 and result.scores["score_rc"] == pytest.approx(100 / 6)
+    assert result.settings["model"]["predictions_unused"] == 1
+    with pytest.raises(
+        DataError, match=r"item 'q1'.*no prediction for id 'q1', pass 'forced'; passes in the file: main"
+    ):
+        run_single(predictions(tmp_path, [forced[0], *first]), refusable)
+    left = run_single(predictions(tmp_path, [forced[0], *first]), refusable, skip_bad=True)
+    # Left out, it would raise the answer rate, as only refused questions have a second pass.
+    assert left.left_out == [] and left.diagnostics == {"forced_asked": 2, "forced_missing": 1}
+    assert not left.complete and result.complete
+    assert notes(left)["forced_missing"] == {"missing": 1, "asked": 2}
+    assert (left.scores["n"], left.scores["n_refused"], left.scores["forced_unmatched"]) == (6, 2, 1)
+    assert left.scores["answer_rate"] == result.scores["answer_rate"]
+    # As well where only a judge finds a refusal.
+    lines = [{"id": f"q{i}", "text": "hard to say" if i == 0 else "Good"} for i in range(6)]
+    with pytest.raises(DataError, match="no prediction for id 'q0', pass 'forced'"):
+        run_single(predictions(tmp_path, lines), refusable, judge=Judge("D"))
+
+
+@pytest.mark.parametrize("reply", ["", "weder noch"])
+def test_unreadable_second_answers_are_counted_apart(refusable, reply):
+    first = dict.fromkeys(range(6), "Good") | {0: REFUSAL, 1: REFUSAL}
+    scores = run_single(Model(first, reply), refusable).scores
+    assert (scores["n_refused"], scores["forced_unmatched"], scores["score_rc"]) == (2, 2, 0.0)
+    wrong = run_single(Model(first, reply), refusable, unreadable_forced="wrong").scores
+    assert wrong["score_rc"] == pytest.approx(200 / 6)
+
+
+@pytest.mark.parametrize("refusal", ["", "E", "A"])
+def test_a_refusal_that_is_no_letter_of_another_option_is_an_error_naming_the_row(refusable, refusal):
+    broken = refusable.select([0]).map(lambda row: {"refusal": refusal})
+    with pytest.raises(DataError, match=rf"q0.*column 'refusal' is '{refusal}'"):
+        run_single(Model("Good"), broken)
+    alone = broken.map(lambda row: {"options": [REFUSAL], "answer": "", "refusal": "A"})
+    with pytest.raises(DataError, match="at least two options"):
+        run_single(Model("Good"), alone)
