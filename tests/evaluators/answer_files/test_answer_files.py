@@ -255,17 +255,19 @@ def test_a_file_gives_the_scores_of_the_run(releases: Any, task: str, tmp_path: 
 
 
 def test_what_is_not_submitted(releases: Any, tmp_path: Path) -> None:
-    run, hidden = tmp_path / "run", evaluated("q_bench/perception", releases("q_bench/perception")[1])
+    public, hidden = (evaluated("q_bench/perception", release) for release in releases("q_bench/perception"))
+    run = tmp_path / "run"
 
-    def refused(**changes: Any) -> str:
-        return call("submit", write(run, [hidden.model_copy(update=changes)]), code=2)
+    def refused(result: TaskResult, **changes: Any) -> str:
+        return call("submit", write(run, [result.model_copy(update=changes)]), code=2)
 
     def settings(**changes: Any) -> dict[str, Any]:
         return {"settings": hidden.settings | changes}
 
-    assert "--limit 3 of 180 items" in refused(**settings(limit=3))
-    assert "the run used synthetic demo data" in refused(**settings(data=hidden.settings["data"] | {"is_mini": True}))
-    assert "answers are public" in refused(scores={"accuracy": 0.5, "n": 180})
+    assert "--limit 3 of 180 items" in refused(hidden, **settings(limit=3))
+    synthetic = settings(data=hidden.settings["data"] | {"is_mini": True})
+    assert "the run used synthetic demo data" in refused(hidden, **synthetic)
+    assert "answers are public" in refused(public)
     assert f"180 answers in {run / 'answer_files' / 'q_bench'}" in call("submit", write(run, [hidden]))
     table = parquet.read_table(run / "predictions.parquet")
     failed = table.set_column(table.column_names.index("error"), "error", [["lost", *[None] * 179]])

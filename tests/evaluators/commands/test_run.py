@@ -271,7 +271,7 @@ def test_a_shell_completes_names(words, offered):
 
 @pytest.mark.slow
 def test_ctrl_c_says_how_to_go_on(tmp_path):
-    tasks = ["q_bench/description", "mmbench/en", "--limit", "40"]
+    tasks = ["q_bench/perception", "mmbench/en", "--limit", "40"]
     command = [*EYECHART, "run", *tasks, "--out", str(tmp_path / "out")]
     env = {**os.environ, "EYECHART_HOME": str(tmp_path / "home")}
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=env)
