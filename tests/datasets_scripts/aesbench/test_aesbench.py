@@ -118,7 +118,6 @@ FOUR = "A) Depth\nB) Sharpness\nC) Color\nD)Light"
     ("options", "answer", "read", "letter"),
     [
         (FOUR, "C)", ["Depth", "Sharpness", "Color", "Light"], "C"),
-        (FOUR, "D) Light", ["Depth", "Sharpness", "Color", "Light"], "D"),
         (FOUR, "D)light.", ["Depth", "Sharpness", "Color", "Light"], "D"),
         (FOUR, " Sharpness ", ["Depth", "Sharpness", "Color", "Light"], "B"),
         # The release has these two forms in three questions of AesP.

@@ -245,13 +245,6 @@ def test_the_hubs_form_with_decoded_images(tmp_path: Path, rows: list[Row], imag
     assert {row["images"][0]["bytes"] for row in undecoded(parts["dev"])} == {image}
 
 
-def test_the_hubs_form_with_base64(tmp_path: Path, rows: list[Row], image: bytes) -> None:
-    numbers = [{**row, "image": str(row["image"])} for row in rows]
-    parquet(tmp_path / "hub" / "dev.parquet", numbers)
-    part = load_dataset("mmbench", data_dir=tmp_path / "hub", split="dev")
-    assert [row["images"][0]["bytes"] for row in undecoded(part)] == [image] * 3
-
-
 def test_numbers_in_parquet_stay_whole_or_are_refused(tmp_path: Path, rows: list[Row]) -> None:
     whole = [{**rows[0], "A": 0, "B": 1, "C": 7}]
     parquet(tmp_path / "hub" / "dev.parquet", whole)

@@ -4,7 +4,7 @@ import base64
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,6 @@ from eyechart.datasets_scripts.own_data import load_own
 
 pytestmark = pytest.mark.datasets36
 CHOICE = {"images": "image", "options": ["A", "B", "C", "D"]}
-HEADER = ["index", "question", "A", "B", "C", "D", "answer", "category", "image"]
 Rows = list[dict[str, Any]]
 
 
@@ -42,17 +41,17 @@ def text(number: int) -> str:
     return base64.b64encode(png(number)).decode()
 
 
-@pytest.fixture
-def table(tmp_path: Path) -> Callable[..., Path]:
-    """Return a function that writes a TSV or CSV."""
-
-    def write(rows: Iterable[Sequence[object]], header: Sequence[str] = HEADER, name: str = "own.tsv") -> Path:
-        path = tmp_path / name
-        with open(path, "w", newline="", encoding="utf-8") as file:
-            csv.writer(file, delimiter="\t" if path.suffix == ".tsv" else ",").writerows([header, *rows])
-        return path
-
-    return write
+def write(path: Path, rows: Rows) -> Path:
+    if path.suffix == ".parquet":
+        datasets.Dataset.from_list(rows).to_parquet(path)
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    else:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            table = csv.DictWriter(file, rows[0], delimiter="\t" if path.suffix == ".tsv" else ",")
+            table.writeheader()
+            table.writerows(rows)
+    return path
 
 
 @pytest.fixture
@@ -64,21 +63,15 @@ def photos(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def json_lines(folder: Path, rows: Iterable[Any]) -> Path:
-    path = folder / "own.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
-
-
-def question(number: int, **changes: Any) -> list[Any]:
+def question(number: int, **changes: Any) -> dict[str, Any]:
     row = {"index": number, "question": "Which?", "A": "red", "B": "blue", "C": "", "D": "", "answer": "B"}
-    return list((row | {"category": "color", "image": text(number)} | changes).values())
+    return row | {"category": "color", "image": text(number)} | changes
 
 
 @pytest.mark.parametrize("name", ["own.tsv", "own.csv"])
-def test_a_table_of_questions_with_base64_images(table: Callable[..., Path], name: str) -> None:
+def test_a_table_of_questions_with_base64_images(tmp_path: Path, name: str) -> None:
     rows = [question(10), question(11, C="green, 'ish'", D="no\n", answer="d"), question(12, image="11", category="")]
-    found = load_own(table(rows, name=name), "multiple choice", columns=CHOICE | {"id": "index"}, split="val")
+    found = load_own(write(tmp_path / name, rows), "multiple choice", columns=CHOICE | {"id": "index"}, split="val")
     assert found.column_names == [
         *("id", "question_id", "rotation", "images", "question", "hint", "options", "answer", "category")
     ]
@@ -87,14 +80,14 @@ def test_a_table_of_questions_with_base64_images(table: Callable[..., Path], nam
     assert found["answer"][:] == ["B", "D", "B"] and found["category"][:] == ["color", "color", ""]
     assert [shade(images[0]) for images in found["images"]] == [10, 11, 11]
     assert found.split == "val" and left_out(found) == []
-    edited = load_own(table([question(10, answer="A")], name=name), "multiple choice", columns=CHOICE)
+    edited = load_own(write(tmp_path / name, [question(10, answer="A")]), "multiple choice", columns=CHOICE)
     assert edited["answer"][:] == ["A"]
 
 
-def test_photos_with_opinion_scores(photos: Path, table: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [("photos/1.png", "3.5", "sea"), (str(photos / "photos" / "2.png"), " 4 ", "")]
-    path = table(rows, ("file", "mos", "place"), "own.csv")
-    monkeypatch.chdir(path.parent)
+def test_photos_with_opinion_scores(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    second = {"file": str(photos / "photos" / "2.png"), "mos": " 4 ", "place": ""}
+    write(photos / "own.csv", [{"file": "photos/1.png", "mos": "3.5", "place": "sea"}, second])
+    monkeypatch.chdir(photos)
     found = load_own("own.csv", "quality", columns={"image": "file", "quality": "mos", "scene": "place"})
     assert found.features["quality"].dtype == "float64" and found.column_names == ["id", "image", "quality", "scene"]
     assert found.remove_columns("image").to_list() == [
@@ -110,7 +103,7 @@ def test_json_lines_of_pairs(photos: Path) -> None:
         {"left": "photos/1.png", "right": "photos/2.png", "first_quality": 1, "second_quality": "2.5", "pool": "a"},
         {"left": "photos/3.png", "right": "photos/1.png", "first_quality": 3, "second_quality": 1, "lens": 5.6},
     ]
-    found = load_own(json_lines(photos, rows), "pairs", columns={"images": ["left", "right"]}, needs=["lens"])
+    found = load_own(write(photos / "own.jsonl", rows), "pairs", columns={"images": ["left", "right"]}, needs=["lens"])
     assert [[shade(image) for image in pair] for pair in found["images"]] == [[1, 2], [3, 1]]
     assert found["first_id"][:] == ["photos/1.png", "photos/3.png"] and found["second_quality"][:] == [2.5, 1]
     assert found["pool"][:] == ["a", ""] and found["lens"][:] == ["", "5.6"]
@@ -119,8 +112,8 @@ def test_json_lines_of_pairs(photos: Path) -> None:
 def test_images_that_are_no_files_need_ids(tmp_path: Path) -> None:
     row = {"images": [f"data:image/png;base64,{text(1)}", text(2)], "first_quality": 1, "second_quality": 2}
     with pytest.raises(BadAnnotationError, match="row 1: missing column 'first_id': images that are not files"):
-        load_own(json_lines(tmp_path, [row]), "pairs")
-    found = load_own(json_lines(tmp_path, [row | {"first_id": 7, "second_id": "b"}]), "pairs")
+        load_own(write(tmp_path / "own.jsonl", [row]), "pairs")
+    found = load_own(write(tmp_path / "own.jsonl", [row | {"first_id": 7, "second_id": "b"}]), "pairs")
     assert [shade(image) for image in found[0]["images"]] == [1, 2] and found[0]["first_id"] == "7"
 
 
@@ -195,8 +188,9 @@ def test_paths_are_relative_to_the_file_or_folder(photos: Path) -> None:
     assert shade(load_own(photos / "saved", "quality")[0]["image"]) == 2
 
 
-def test_bad_rows_and_missing_images_are_left_out_on_request(photos: Path, table: Callable[..., Path]) -> None:
-    path = table([("1.png", "x"), ("9.png", 1), ("2.png", 2)], ("image", "quality"), "own.csv")
+def test_bad_rows_and_missing_images_are_left_out_on_request(photos: Path) -> None:
+    rows = [{"image": "1.png", "quality": "x"}, {"image": "9.png", "quality": 1}, {"image": "2.png", "quality": 2}]
+    path = write(photos / "own.csv", rows)
     folder = photos / "photos"
     found = load_own(path, "quality", image_dir=folder, skip_bad=True, skip_missing=True)
     assert found["id"][:] == ["3"] and [item["id"] for item in left_out(found)] == ["2", "2"]
@@ -209,16 +203,7 @@ def test_bad_rows_and_missing_images_are_left_out_on_request(photos: Path, table
 
 
 def load(folder: Path, rows: Rows, kind: str, columns: dict[str, Any], suffix: str = ".csv") -> Any:
-    path = folder / f"data{suffix}"
-    if suffix == ".parquet":
-        datasets.Dataset.from_list(rows).to_parquet(path)
-    elif suffix == ".jsonl":
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    else:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            table = csv.DictWriter(file, rows[0])
-            table.writeheader()
-            table.writerows(rows)
+    path = write(folder / f"data{suffix}", rows)
     return load_own(path, kind, columns=columns, image_dir=folder / "photos")
 
 
@@ -305,9 +290,12 @@ def test_bad_answers_and_winners(photos: Path, rows: Rows, columns: dict[str, An
         ({"columns": CHOICE | {"hints": "category"}}, "columns: unknown column 'hints'; did you mean 'hint'"),
     ],
 )
-def test_bad_arguments(table: Callable[..., Path], arguments: dict[str, Any], message: str) -> None:
+def test_bad_arguments(tmp_path: Path, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises((BadAnnotationError, UsageError), match=message):
-        load_own(table([question(1, D="green")]), **{"kind": "multiple choice", "needed_by": "mmstar"} | arguments)
+        load_own(
+            write(tmp_path / "own.tsv", [question(1, D="green")]),
+            **{"kind": "multiple choice", "needed_by": "mmstar"} | arguments,
+        )
 
 
 def test_missing_data(tmp_path: Path) -> None:

@@ -202,12 +202,3 @@ def test_formats_are_told_apart(
     ((number, raw),) = read(tmp_path, content, name)
     layout = raw[FORMAT]
     assert (raw[layout.image], layout.scores_of(raw, path=name, number=number)) == expected
-
-
-RATED = ScoreFormat(ratings=("c1", "c2", "c3"))
-
-
-@pytest.mark.parametrize(("counts", "mean"), [((1, 0, 0), 1), ((0, "0.5", 0.5), 2.5), ((1, 2, 1), 2)])
-def test_quality_is_the_mean_rating_where_there_are_ratings(counts: tuple[Any, ...], mean: float) -> None:
-    raw = {"image": "a", "mos": "77", **dict(zip(RATED.ratings, counts, strict=True))}
-    assert RATED.scores_of(raw, path="a.csv", number=2) == scores(mean, None, 77)

@@ -44,7 +44,6 @@ KONIQ_SCORES = """\
 "1.jpg",0,0,1,2,1,4,4,0.8,75.5
 "2.jpg",4,0,0,0,0,4,1,0,4.5
 """
-CSIQ_HEADER = [None, None, None, "image", "dst_idx", "dst_type", "dst_lev", "dmos_std", "dmos"]
 CSIQ_ROWS: list[list[Any]] = [
     [1600, 1, "noise", 1, 0.0625, 0.25],
     ["Swarm", 3, "jpeg 2000", 5, 0.125, 1],
@@ -174,45 +173,39 @@ def test_koniqs_sets_are_its_official_splits(release_of: Folder) -> None:
     assert {(item["split"], item["id"]) for item in left_out(parts)} == {(split, "5") for split in parts}
 
 
-@pytest.fixture
-def workbook(tmp_path: Path) -> Callable[..., Path]:
-    """Return a function that writes a workbook in the layout of CSIQ or SPAQ, and returns the release's folder."""
-
-    def write(name: str, rows: list[list[Any]] | None = None, header: list[Any] | None = None) -> Path:
-        book = openpyxl.Workbook()
-        if name == "csiq":
-            table, file = book.create_sheet("all_by_image"), "csiq.DMOS.xlsx"
-            lines = [["CSIQ"], [], [], header or CSIQ_HEADER, *([None, None, None, *row] for row in rows or CSIQ_ROWS)]
-        else:
-            table, file = book.active, "Annotations/MOS and Image attribute scores.xlsx"
-            lines = [SPAQ_HEADER, *SPAQ_ROWS]
-        for line in lines:
-            table.append(line)
-        (tmp_path / name / file).parent.mkdir(parents=True, exist_ok=True)
-        book.save(tmp_path / name / file)
-        return tmp_path / name
-
-    return write
+def workbook(folder: Path, name: str, lines: list[list[Any]]) -> Path:
+    """Write a workbook in the layout of CSIQ or SPAQ, and return the release's folder."""
+    book = openpyxl.Workbook()
+    file = "csiq.DMOS.xlsx" if name == "csiq" else "Annotations/MOS and Image attribute scores.xlsx"
+    table = book.create_sheet("all_by_image") if name == "csiq" else book.active
+    for line in lines:
+        table.append(line)
+    (folder / name / file).parent.mkdir(parents=True, exist_ok=True)
+    book.save(folder / name / file)
+    return folder / name
 
 
-def test_csiqs_workbook_is_turned_to_higher_is_better(
-    workbook: Callable[..., Path], write_image: Callable[..., None]
-) -> None:
+def csiq(folder: Path, rows: list[list[Any]], column: str = "image") -> Path:
+    header = [None, None, None, column, "dst_idx", "dst_type", "dst_lev", "dmos_std", "dmos"]
+    return workbook(folder, "csiq", [["CSIQ"], [], [], header, *([None, None, None, *row] for row in rows)])
+
+
+def test_csiqs_workbook_is_turned_to_higher_is_better(tmp_path: Path, write_image: Callable[..., None]) -> None:
     expected = [
         ("1600.AWGN.1.png", 0.75, 0.0625, 0.25, "1600", "white noise", 1, None),
         ("swarm.jpeg2000.5.png", 0.0, 0.125, 1.0, "swarm", "JPEG2000 compression", 5, None),
         ("swarm.contrast.2.png", 1.0, 0.0625, 0.0, "swarm", "contrast decrement", 2, None),
     ]
     for column in ("image", "img_path"):
-        folder = workbook("csiq", header=[*CSIQ_HEADER[:3], column, *CSIQ_HEADER[4:]])
+        folder = csiq(tmp_path, CSIQ_ROWS, column)
         for image, *_ in expected:
             write_image(folder / "dst_imgs" / image.split(".")[1].lower() / image)
         part = load_dataset("csiq", data_dir=folder, split="test")
         assert rows_of(part) == expected and {image.size for image in part["image"]} == {(10, 8)}
 
 
-def test_spaqs_workbook(workbook: Callable[..., Path], write_image: Callable[..., None]) -> None:
-    folder = workbook("spaq")
+def test_spaqs_workbook(tmp_path: Path, write_image: Callable[..., None]) -> None:
+    folder = workbook(tmp_path, "spaq", [SPAQ_HEADER, *SPAQ_ROWS])
     for name, *_ in SPAQ_ROWS:
         write_image(folder / "TestImage" / name)
     part = load_dataset("spaq", data_dir=folder, split="test")
@@ -220,31 +213,28 @@ def test_spaqs_workbook(workbook: Callable[..., Path], write_image: Callable[...
     assert part[0]["image"].size == (10, 8)
 
 
-@pytest.mark.parametrize("column", ["image", "img_path"])
 @pytest.mark.parametrize(
     ("name", "content", "quality"),
     [
-        ("csiq", "{},dmos\na.AWGN.1.png,0.25\n", 0.75),
-        ("csiq", "{},gt_score\na.AWGN.1.png,0.25\n", 0.75),
-        ("csiq", '[{{"{}": "a.AWGN.1.png", "gt_score": "0.250"}}]', 0.75),
+        ("csiq", "image,dmos\na.AWGN.1.png,0.25\n", 0.75),
+        ("csiq", "img_path,gt_score\na.AWGN.1.png,0.25\n", 0.75),
+        ("csiq", '[{"img_path": "a.AWGN.1.png", "gt_score": "0.250"}]', 0.75),
         # Only mos is no DMOS.
-        ("csiq", "{},mos\na.AWGN.1.png,0.25\n", 0.25),
-        ("spaq", "{},MOS,Brightness\na.AWGN.1.png,48.5,1\n", 48.5),
-        ("koniq10k", "{},c1,c2,c3,c4,c5,SD,MOS\na.AWGN.1.png,0,0,3,1,0,0.5,77.5\n", 3.25),
+        ("csiq", "image,mos\na.AWGN.1.png,0.25\n", 0.25),
+        ("spaq", "img_path,MOS,Brightness\na.AWGN.1.png,48.5,1\n", 48.5),
+        ("koniq10k", "image,c1,c2,c3,c4,c5,SD,MOS\na.AWGN.1.png,0,0,3,1,0,0.5,77.5\n", 3.25),
     ],
 )
-def test_lists_derived_from_official_files(
-    tmp_path: Path, name: str, content: str, quality: float, column: str
-) -> None:
+def test_lists_derived_from_official_files(tmp_path: Path, name: str, content: str, quality: float) -> None:
     file = tmp_path / ("list.JSON" if content.startswith("[") else "list.csv")
-    file.write_text(content.format(column), encoding="utf-8")
+    file.write_text(content, encoding="utf-8")
     part = load_dataset(name, data_files=str(file), images="skip", split="test")
     assert (part["id"][:], part["quality"][:]) == (["a.AWGN.1.png"], [quality])
 
 
-def test_bad_cells_name_the_sheets_row(workbook: Callable[..., Path]) -> None:
+def test_bad_cells_name_the_sheets_row(tmp_path: Path) -> None:
     rows = [CSIQ_ROWS[0], ["swarm", 3, None, 5, 0.1, 1], [None, 3, "blur", 5, 0.1, 1], ["a", 1, "blur", 1, 0.1, "x"]]
-    folder = workbook("csiq", rows=rows)
+    folder = csiq(tmp_path, rows)
     with pytest.raises(BadAnnotationError, match=r"\.xlsx, row 6: .*must not be empty, found \['swarm', None, 5\]"):
         load_dataset("csiq", data_dir=folder, images="skip")
     part = load_dataset("csiq", data_dir=folder, split="test", skip_bad=True, images="skip")
@@ -252,44 +242,42 @@ def test_bad_cells_name_the_sheets_row(workbook: Callable[..., Path]) -> None:
 
 
 @pytest.fixture
-def live(tmp_path: Path, write_image: Callable[..., None]) -> Callable[..., Path]:
-    """Return a function that writes a folder in LIVE-itw's layout."""
+def live(tmp_path: Path, write_image: Callable[..., None]) -> Path:
+    """A folder in LIVE-itw's layout."""
+    folder = tmp_path / "ChallengeDB_release"
+    (folder / "Data").mkdir(parents=True)
+    cells = np.empty((len(LIVE_NAMES), 1), object)
+    cells[:, 0] = LIVE_NAMES
+    columns = {
+        "AllImages": cells,
+        "AllMOS": np.array([[60.5, 25, 50, 33.25]]),
+        "AllStdDev": np.array([[10.5, 11, 12, 13]]),
+    }
+    for name, values in columns.items():
+        savemat(folder / "Data" / f"{name}_release.mat", {f"{name}_release": values})
+    for name in LIVE_NAMES:
+        write_image(folder / ("Images/trainingImages" if name.startswith("t") else "Images") / name)
+    return folder
 
-    def write(names: list[Any] = LIVE_NAMES, scores: Any = (60.5, 25, 50, 33.25)) -> Path:
-        data = tmp_path / "ChallengeDB_release" / "Data"
-        data.mkdir(parents=True)
-        cells = np.empty((len(names), 1), object)
-        cells[:, 0] = names
-        savemat(data / "AllImages_release.mat", {"AllImages_release": cells})
-        for variable, values in (("AllMOS_release", scores), ("AllStdDev_release", (10.5, 11, 12, 13)[: len(names)])):
-            savemat(data / f"{variable}.mat", {variable: np.array([values])})
-        for name in LIVE_NAMES:
-            write_image(data.parent / ("Images/trainingImages" if name.startswith("t") else "Images") / name)
-        return data.parent
 
-    return write
-
-
-def test_live_itw_with_and_without_training_images(live: Callable[..., Path]) -> None:
-    folder = live()
-    part = load_dataset("live_itw", data_dir=folder, split="test")
+def test_live_itw_with_and_without_training_images(live: Path) -> None:
+    part = load_dataset("live_itw", data_dir=live, split="test")
     assert part["id"][:] == LIVE_NAMES
     assert part["quality"][:] == part["released_score"][:] == [60.5, 25.0, 50.0, 33.25]
     assert part["quality_std"][:] == [10.5, 11.0, 12.0, 13.0]
     assert {image.size for image in part["image"]} == {(10, 8)}
-    file = str(folder / "Data" / "AllImages_release.mat")
-    without = load_dataset("live_itw", "without_training", data_dir=folder, data_files=file, split="test")
+    file = str(live / "Data" / "AllImages_release.mat")
+    without = load_dataset("live_itw", "without_training", data_dir=live, data_files=file, split="test")
     assert without["id"][:] == ["3.bmp", "4.JPG"] and without["quality"][:] == [50.0, 33.25]
 
 
-def test_mat_files_that_do_not_fit(live: Callable[..., Path]) -> None:
-    folder = live()
-    savemat(folder / "Data" / "AllMOS_release.mat", {"AllMOS_release": [60.5, 25, 50]})
+def test_mat_files_that_do_not_fit(live: Path) -> None:
+    savemat(live / "Data" / "AllMOS_release.mat", {"AllMOS_release": [60.5, 25, 50]})
     with pytest.raises(BadAnnotationError, match=r"AllImages_release\.mat: 4 names, but 3 scores and 4 standard dev"):
-        load_dataset("live_itw", data_dir=folder)
-    (folder / "Data" / "AllStdDev_release.mat").unlink()
+        load_dataset("live_itw", data_dir=live)
+    (live / "Data" / "AllStdDev_release.mat").unlink()
     with pytest.raises(MissingFileError, match=r"AllStdDev_release\.mat: the annotation file is missing"):
-        load_dataset("live_itw", data_dir=folder)
+        load_dataset("live_itw", data_dir=live)
 
 
 def test_mm21_needs_all_of_its_files(release_of: Folder) -> None:
