@@ -239,8 +239,8 @@ KINDS = {
 Parts = tuple[PreTrainedModel, PreTrainedTokenizerFast, BaseImageProcessor]
 
 
-def dual_encoder(name: str, scale: float = 100.0) -> Parts:
-    """A model of this type, its tokenizer and its image processor; `scale` is that of CLIP's logits."""
+def dual_encoder(name: str) -> Parts:
+    """A model of this type, its tokenizer and its image processor."""
     words = tokenizer({})
     # It ends texts, as CLIP takes its features from that token.
     end = (words.eos_token, words.eos_token_id)
@@ -250,15 +250,15 @@ def dual_encoder(name: str, scale: float = 100.0) -> Parts:
     text = {**SIZES, "vocab_size": len(words), "max_position_embeddings": longest, **ids}
     text |= {"project_dim": 32} if name == "altclip" else {}
     settings = {} if "siglip" in name else {"projection_dim": 64 if name == "align" else 32}
-    settings |= {"logit_scale_init_value": math.log(scale)} if name == "clip" else {}
+    settings |= {"logit_scale_init_value": math.log(100)} if name == "clip" else {}
     config = getattr(transformers, f"{prefix}Config")(text_config=text, vision_config=vision, **settings)
     return getattr(transformers, f"{prefix}Model")(config), words, image_processor
 
 
-def build_dual_encoder(name: str, scale: float = 100.0) -> Parts:
+def build_dual_encoder(name: str) -> Parts:
     """The same, drawn wide, so that neither all images nor all texts look the same."""
     torch.manual_seed(7)
-    model, words, image_processor = dual_encoder(name, scale)
+    model, words, image_processor = dual_encoder(name)
     for parameter_name, parameter in model.named_parameters():
         if "norm" not in parameter_name and parameter.dim() > 1:
             torch.nn.init.normal_(parameter, std=0.2 if parameter.dim() == 2 else 0.5)

@@ -1,20 +1,17 @@
 """Dual encoders: logits against a plain forward pass and Eq. 2 of Q-Bench, and what a user meets at each door."""
 
 import json
-import math
 
 import pytest
 import torch
 from transformers import pipeline
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.clip import ClipZeroShotBackend
 from eyechart.evaluators.backends.local.loading import DUAL_ENCODERS, Origin
 from eyechart.evaluators.requests.errors import ModelError
 from eyechart.evaluators.requests.types import IMAGE, OutputType, Request
-from eyechart.metrics.scoring.quality.pooling import pool
 from tests.evaluators.backends import architectures
 
 WORDS = ("good", "poor")
@@ -89,15 +86,6 @@ def test_logits_are_a_hundred_cosines_on_every_architecture(name, pictures, requ
         assert row == pytest.approx(expected, abs=1e-4)
 
 
-def test_scores_are_those_of_eq_2_whatever_the_models_scale(pictures, requests):
-    parts = architectures.build_dual_encoder("clip", scale=14.0)
-    scores = pool(table(backend(parts), requests), "softmax", 100.0).values
-    output = forward(parts, pictures)
-    cosines = torch.nn.functional.cosine_similarity(output.image_embeds[:, None], output.text_embeds[None], dim=-1)
-    expected = [math.exp(good) / (math.exp(good) + math.exp(poor)) for good, poor in cosines.tolist()]
-    assert list(scores) == pytest.approx(expected, abs=1e-6)
-
-
 def test_each_text_and_each_image_is_encoded_once(clip, pictures, requests, monkeypatch):
     encoded = {"text": [], "image": []}
     for kind, name in (("text", "input_ids"), ("image", "pixel_values")):
@@ -154,7 +142,7 @@ def test_settings_and_responses_tell_what_can_change_an_answer(clip, make_pictur
     assert json.loads(json.dumps(settings)) == settings
 
 
-def test_a_pipeline_and_a_folder_give_the_same(clip_folder, requests, photographs):
+def test_a_pipeline_and_a_folder_give_the_same(clip_folder, requests):
     pipe = pipeline("zero-shot-image-classification", model=str(clip_folder))
     live, folder = resolve_backend(pipe, batch_size=3), resolve_backend(clip_folder, batch_size=3)
     assert isinstance(live, ClipZeroShotBackend) and isinstance(folder, ClipZeroShotBackend)
@@ -162,8 +150,6 @@ def test_a_pipeline_and_a_folder_give_the_same(clip_folder, requests, photograph
     for id, values in logits(live, requests).items():
         assert values == pytest.approx(expected[id], abs=1e-4)
     assert live.name == folder.name == str(clip_folder) and live.settings()["batch_size"] == 3
-    scores = evaluator("q_bench/assessment").compute(pipe, photographs)
-    assert scores["n"] == 40 and -1 <= scores["srcc"] <= 1
 
 
 def test_stored_answers_belong_to_weights_texts_and_processing(clip, clip_folder):

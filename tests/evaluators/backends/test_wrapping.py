@@ -82,21 +82,6 @@ def test_only_the_same_model_with_the_same_settings_is_not_asked_again(store, id
     assert sum(stored.answers for stored in store.models()) == 5 + (asked if identity else 0)
 
 
-def test_an_image_that_cannot_be_read_is_the_backends_to_explain(store):
-    bad = [Request(id=f"bad {i}", prompt=("?",), images=("/does/not/exist.png",)) for i in range(2)]
-
-    def say(request):
-        if request.id.startswith("bad"):
-            return Response(request, error=BadImageError(f"no image of {request.id}"))
-        return Response(request, text="x")
-
-    backend = StoredBackend(LoggingModel(IDENTITY, say=say), store)
-    for _ in range(2):
-        again = {r.request.id: r for r in backend.answer([*bad, text_request("good")])}
-        assert [str(again[f"bad {i}"].error) for i in range(2)] == ["no image of bad 0", "no image of bad 1"]
-        assert again["good"].text == "x"
-
-
 def test_nothing_of_the_identity_or_the_request_is_in_the_file(store):
     model = LoggingModel({"model": "logging", "base_url": "https://user:secret-key@host"})
     list(StoredBackend(model, store).answer([text_request("row", "private question", prefill="private start")]))

@@ -9,10 +9,6 @@ import time
 import pytest
 import torch
 
-from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.backends import resolve_backend
-from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
-from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.requests.types import IMAGE, Request
 from eyechart.metrics.scoring.reasoning import CONTENT_FILTER, LENGTH, REASONING, REFUSAL, STOP
 
@@ -210,14 +206,6 @@ def test_settings_and_identity_are_json_and_name_the_server(http, model_server, 
     chosen = {"top_logprobs": 7, "system_prompt": None, "thinking": None, "extra_body": {}}
     assert model.identity() == named | chosen
     assert model.identity() == backend("my/model", top_logprobs=7, concurrency=8).identity()
-
-
-def test_a_server_is_asked_where_one_is_given(http):
-    model = resolve_backend("my/model", endpoint=EndpointOptions(base_url=http.url_for("/v1")))
-    assert isinstance(model, OpenAIBackend) and model.name == "my/model"
-    assert model.settings().items() >= {"concurrency": 8, "top_logprobs": 20, "timeout": 300, "max_retries": 4}.items()
-    with pytest.raises(UsageError, match="give the model's name"):
-        resolve_backend(None, endpoint=EndpointOptions())
 
 
 # How servers say that a reply was cut off, refused or reasoned, in the fields of vLLM, SGLang, DeepSeek and OpenAI.

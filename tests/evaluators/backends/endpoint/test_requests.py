@@ -14,7 +14,7 @@ from eyechart.evaluators.backends.chat import ChatOptions, Sampling
 from eyechart.evaluators.backends.endpoint.backend import find_words
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
-from eyechart.evaluators.backends.endpoint.prefill import _QUESTION, Prefill, find_prefill
+from eyechart.evaluators.backends.endpoint.prefill import find_prefill
 from eyechart.evaluators.requests.errors import EndpointError, ModelError
 from eyechart.evaluators.requests.types import IMAGE, Request
 from eyechart.evaluators.results.results_file import read_results
@@ -48,7 +48,6 @@ def test_options_that_cannot_be_are_refused(name, least):
 @pytest.mark.parametrize(
     ("answer", "tokens"),
     [
-        (json_response({"token_strs": ["a", "\u0120b"], "tokens": [1, 2]}), ["a", " b"]),
         (json_response({"tokens": [{"id": 1, "piece": "a"}, {"id": 2, "piece": [228]}]}), ["a", "[228]"]),
         (json_response({"tokens": [1, 2]}), []),
         (Response("[" * 100_000, content_type="application/json"), []),
@@ -69,13 +68,10 @@ def listed(count):
 @pytest.mark.parametrize(
     ("models", "answer", "asked", "error"),
     [
-        (listed(20), refusal(405), 1, "unknown model 'm' .*serves 20; .*model 0, .*, model 19"),
         (listed(21), refusal(404), 1, "unknown model 'm' .*serves 21; .*/models lists them"),
         (listed(1), refusal(400, "no model m"), 1, "unknown model 'm'"),
         (listed(1), refusal(400, "too long"), 1, None),
         (listed(1), refusal(500, "no model m"), 1, None),
-        (listed(1), refusal(402), 1, "answered 402"),
-        (listed(0), refusal(400, "no model m"), 1, None),
         (refusal(403), refusal(403), 1, "answered 403"),
         (refusal(404), refusal(403), 0, None),
     ],
@@ -170,15 +166,6 @@ def find(http):
     return ask
 
 
-def test_a_server_that_returns_the_rest_of_its_own_reply_continues(script, find):
-    script.say(reply(REPLY), reply(REST))
-    assert find().name == "continue_final_message"
-    (message,) = script.bodies[0]["messages"]
-    assert message["content"] == [IMAGE_PART, {"type": "text", "text": _QUESTION}]
-    assert script.bodies[1]["messages"] == [message, {"role": "assistant", "content": "A blurry dark"}]
-    assert script.bodies[1]["continue_final_message"] is True and script.bodies[1]["add_generation_prompt"] is False
-
-
 @pytest.mark.parametrize(
     ("replies", "error", "message"),
     [
@@ -192,15 +179,6 @@ def test_a_server_that_does_not_continue_is_refused_with_the_reason(script, find
     script.say(*replies)
     with pytest.raises(error, match=message):
         find()
-
-
-def test_the_second_way_is_tried_where_the_first_begins_anew(http, script, find):
-    # Programs of two kinds, neither of which says that it serves the model.
-    models = [{"id": owner, "object": "model", "owned_by": owner} for owner in ("sglang", "llamacpp")]
-    http.expect_request("/v1/models").respond_with_json({"object": "list", "data": models})
-    script.say(reply(REPLY), reply("picture of trees."), reply(REST))
-    assert find() == Prefill("last assistant message", {})
-    assert "continue_final_message" not in script.bodies[2]
 
 
 @pytest.mark.parametrize(("own", "lead"), [(" The picture", " "), ("The picture", "")])

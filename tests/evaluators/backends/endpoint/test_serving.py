@@ -13,7 +13,6 @@ import pyarrow.parquet
 import pytest
 
 from eyechart.datasets_scripts import mini
-from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.endpoint import serving
@@ -170,13 +169,6 @@ def test_one_server_is_not_started_by_several_processes(tmp_path, monkeypatch):
         monkeypatch.setenv(name, value)
     done = run("--model", "m", "--serve", "vllm", out=tmp_path, code=2)
     assert "--tensor-parallel-size" in done.output
-
-
-def test_a_program_that_is_not_there_is_named(programs, tmp_path, monkeypatch):
-    (programs / "llama-server").unlink()
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UsageError, match="the program llama-server"):
-        Server("llama.cpp", "m", tmp_path / "server.log")
 
 
 def test_a_run_on_a_server_gives_scores_settings_and_stored_answers(http, model_server, tmp_path):

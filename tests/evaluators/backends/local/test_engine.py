@@ -2,7 +2,6 @@
 
 import functools
 import threading
-from dataclasses import dataclass
 from types import SimpleNamespace
 
 import pytest
@@ -15,9 +14,8 @@ from transformers import DynamicCache
 from eyechart.evaluators.backends.local import engine
 from eyechart.evaluators.backends.local.backend import TransformersBackend
 from eyechart.evaluators.backends.local.engine import Node, shared_prefixes
-from eyechart.evaluators.backends.local.image_groups import Preparer, PromptRenderer
 from eyechart.evaluators.backends.local.reader import ImageFeatures, _smallest_window
-from eyechart.evaluators.backends.local.rendering import ImageInputs, RenderedPrompt
+from eyechart.evaluators.backends.local.rendering import RenderedPrompt
 from eyechart.evaluators.requests.types import IMAGE, Answer, Request
 from tests.evaluators.backends import architectures
 from tests.evaluators.backends.architectures import answers, mixed_requests, picture
@@ -207,22 +205,6 @@ def test_images_that_are_cut_otherwise_among_others_are_run_whole_and_said_once(
     assert counts == {0: False, 1: False, 2: True}
 
 
-def test_a_first_request_that_fails_leaves_the_comparison_to_the_next(llava, monkeypatch):
-    backend = TransformersBackend(*llava, name="llava", batch_size=4)
-    inner, compared = backend._plain.run, []
-
-    def run(job, *given):
-        compared.append([prompt.request.id for prompt in job.prompts])
-        if "0" in compared[-1]:
-            raise ValueError("no")
-        return inner(job, *given)
-
-    monkeypatch.setattr(backend._plain, "run", run)
-    responses = answers(backend, [ask(number) for number in range(3)])
-    assert [key[0] for key, response in responses.items() if response.error] == ["0"]
-    assert compared == [["0", "1"], ["0"], ["1"]]
-
-
 def test_no_thread_goes_on_where_a_run_ends_early(llava):
     backend = TransformersBackend(*llava, name="llava", batch_size=1)
     running = backend.answer([ask(number) for number in range(12)])
@@ -237,8 +219,6 @@ def test_two_equal_images_in_one_request_are_two_images(llava):
     asked = [
         Request("same object", (IMAGE, " and ", IMAGE), (image, image), max_new_tokens=4),
         Request("equal", (IMAGE, " and ", IMAGE), (image, picture(0)), max_new_tokens=4),
-        Request("without", ("What is noise?",), (), max_new_tokens=4),
-        Request("shortest", (IMAGE, " and ", IMAGE), (image, image), max_new_tokens=1),
     ]
     plain = answers(TransformersBackend(*llava, name="llava", batch_size=1, share_prefixes=False), asked)
     responses = answers(TransformersBackend(*llava, name="llava", batch_size=4), asked)
@@ -415,27 +395,3 @@ def test_every_sequence_is_run_once_and_on_its_own_tokens(drawn):
     if prompts:
         check(tree, 0, [])
     assert sorted(tree.sequences()) == list(range(len(prompts)))
-
-
-@dataclass
-class Renderer_of_image_groups(PromptRenderer):
-    """Renders every image to this number of pixels, of four bytes each."""
-
-    pixels: int
-
-    def image(self, image):
-        return ImageInputs({"pixel_values": torch.zeros(1).expand(self.pixels)}, 4, False)
-
-    def prompts(self, request, images, keys, sizes):
-        return [RenderedPrompt(request, "", "", [1], None, keys, (0,), (1,))]
-
-
-def test_windows_hold_so_many_sequences_and_end_early_when_their_pixels_fill_the_memory(make_picture):
-    def sizes(count, least, pixels):
-        images = [make_picture(number) if number % 4 else b"" for number in range(count)]
-        requests = [Request(str(number), (IMAGE, "?"), (image,)) for number, image in enumerate(images)]
-        windows = Preparer(lambda: Renderer_of_image_groups(pixels), workers=2).windows(requests, least)
-        return [(len(window.prompts), len(window.failed)) for window in windows]
-
-    assert sizes(10, 4, 1) == [(3, 1), (3, 1), (1, 1)]
-    assert sizes(6, 100, 2**27) == [(3, 1), (1, 1)]
