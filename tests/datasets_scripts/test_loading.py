@@ -169,14 +169,12 @@ def test_links_to_folders_are_followed_once(kadis: Folder, tmp_path: Path) -> No
     assert load_dataset("kadis700k", data_dir=folder, split="test")[0]["image"].size == (10, 8)
 
 
-def test_a_thousand_rows_load_without_touching_pixels(kadis: Folder) -> None:
-    names = [f"content{number}_{number % 25 + 1:02d}_{number % 5 + 1:02d}.png" for number in range(1000)]
-    folder = kadis(rows=[(name, str(number)) for number, name in enumerate(names)], images=[])
-    for name in names:
-        (folder / name).touch()
-    # The image files are empty: whoever opened one would fail.
+def test_images_are_not_opened(kadis: Folder) -> None:
+    folder = kadis()
+    for image in folder.glob("*.png"):
+        image.write_bytes(b"")
     part = load_dataset("kadis700k", data_dir=folder, split="test").cast_column("image", datasets.Image(decode=False))
-    assert len(part) == 1000 and part[0]["image"] == {"bytes": None, "path": str(folder / names[0])}
+    assert len(part) == 3 and part[0]["image"] == {"bytes": None, "path": str(folder / "tree_01_01.png")}
 
 
 def test_importing_the_package_loads_no_heavy_library() -> None:

@@ -159,9 +159,9 @@ def test_bad_rows(release: Release, part: str, change: dict[str, Any], reason: s
 
 def test_without_the_release_the_error_says_what_to_do(tmp_path: Path) -> None:
     reason = r"(?s)EAPD_release\.zip from https://huggingface\.co.*password.*Unpack.*as data_dir"
-    for arguments in ({}, {"data_dir": tmp_path}):
+    for folder in (None, tmp_path):
         with pytest.raises(MissingFileError, match=reason):
-            load_dataset("aesbench", **arguments)
+            load_dataset("aesbench", data_dir=folder)
 
 
 @pytest.mark.parametrize(
