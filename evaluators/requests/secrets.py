@@ -31,9 +31,9 @@ def redact_values(value: Any) -> Any:
 
     def without(part: Any) -> Any:
         if isinstance(part, dict):
-            return {name: without(one) for name, one in part.items()}
+            return {name: without(field) for name, field in part.items()}
         if isinstance(part, list):
-            return [without(one) for one in part]
+            return [without(item) for item in part]
         return _redact(part, spellings) if isinstance(part, str) else part
 
     return without(value)
