@@ -10,7 +10,7 @@ from dataclasses import replace
 import pyarrow.parquet
 import pytest
 
-from eyechart.datasets_scripts.common.errors import BadImageError, DataError
+from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.backends import processes
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.processes import DistributedBackend
@@ -178,19 +178,11 @@ TEXT = Request("q1", ("Is it dark?",), ())
 LOGITS = Request("q1", ("Rate it.",), (), words=("good", "poor"))
 
 
-def answer(request, returned):
-    return next(iter(FunctionBackend(lambda *given: returned).answer([request])))
-
-
 def test_half_of_a_character_is_an_error_of_the_item_as_no_file_can_hold_it():
-    error = answer(TEXT, "dark \ud83d").error
-    assert isinstance(error, DataError) and r"invalid Unicode: 'dark \ud83d'" in str(error)
-    assert answer(TEXT, "dark \U0001f600\x00\x1b[2J").text == "dark \U0001f600\x00\x1b[2J"
-
-
-def test_an_image_that_cannot_be_read_is_an_error_of_its_item():
-    unreadable, readable = FunctionBackend(lambda messages: "A").answer([replace(TEXT, images=(b"",)), TEXT])
-    assert isinstance(unreadable.error, BadImageError) and readable.text == "A"
+    replies = iter(["dark \ud83d", "dark \U0001f600\x00\x1b[2J"])
+    half, whole = FunctionBackend(lambda messages: next(replies)).answer([TEXT] * 2)
+    assert isinstance(half.error, DataError) and r"invalid Unicode: 'dark \ud83d'" in str(half.error)
+    assert whole.text == "dark \U0001f600\x00\x1b[2J"
 
 
 def broken(messages):

@@ -218,10 +218,8 @@ HIDDEN = {"prompt_tokens": 9, "completion_tokens": 32, "completion_tokens_detail
 CASES = {
     "cut off": (reply(LENGTH, content="The image"), ("The image", None, LENGTH)),
     "reasoning_content": (reply(content="B", reasoning_content="A or B?"), ("B", "A or B?", STOP)),
-    "reasoning": (reply(content="B", reasoning="A or B?"), ("B", "A or B?", STOP)),
-    "reasoning alone": (reply(LENGTH, content=None, reasoning_content="A or"), ("", "A or", LENGTH)),
+    "reasoning alone": (reply(LENGTH, content=None, reasoning="A or"), ("", "A or", LENGTH)),
     "hidden reasoning": (reply(LENGTH, HIDDEN, content=None), ("", None, REASONING)),
-    "an answer after hidden reasoning": (reply(STOP, HIDDEN, content="B"), ("B", None, STOP)),
     "a refusal": (reply(content=None, refusal="I can't."), ("I can't.", None, REFUSAL)),
     "taken by a filter": (reply(CONTENT_FILTER, content=None), ("", None, CONTENT_FILTER)),
     "stopped by a filter": (reply(CONTENT_FILTER, content="The image"), ("The image", None, CONTENT_FILTER)),

@@ -181,17 +181,6 @@ def test_a_server_that_does_not_continue_is_refused_with_the_reason(script, find
         find()
 
 
-@pytest.mark.parametrize(("own", "lead"), [(" The picture", " "), ("The picture", "")])
-def test_llama_cpp_repeats_what_it_is_given_and_drops_the_blank_before_it(http, script, find, own, lead):
-    models = {"object": "list", "data": [{"id": "other.gguf", "object": "model", "owned_by": "llamacpp"}]}
-    http.expect_request("/v1/models").respond_with_json(models)
-    script.say({"choices": [{"message": {"content": own}}]})
-    prefill = find()
-    assert prefill.messages(MESSAGES, "The blurry")[1]["content"] == f"{lead}The blurry" and not prefill.extra
-    assert prefill.rest(f"{lead}The blurry picture.", "The blurry") == " picture."
-    assert prefill.rest(f"{lead}The blurry", "The blurry") == "", "the model may have ended"
-
-
 PARAMETERS = ("temperature", "top_p", "seed", "max_tokens", "max_completion_tokens", "n")
 SAMPLED = ChatOptions(sampling=Sampling(1.0))
 
@@ -249,12 +238,6 @@ def test_an_error_that_only_mentions_a_parameter_drops_none_for_good(script, bac
     assert [response.error is None for response in responses] == [True, False, True]
     assert isinstance(responses[1].error, EndpointError) and "was filtered" in str(responses[1].error)
     assert "temperature" in script.bodies[-1] and not responses[-1].response_metadata.get("dropped_parameters")
-
-
-def test_a_failing_server_is_asked_with_all_parameters_again(script, backend):
-    script.say(*[refusal(500, "temperature of the GPU")] * 4)
-    assert all(response.error for response in backend(concurrency=1).answer(questions(2)))
-    assert {*sent(script)} == {SENT}
 
 
 @pytest.mark.parametrize(

@@ -51,11 +51,6 @@ def is_running(folder):
     return any(PROGRAM.name in command and str(folder) in command for command in commands)
 
 
-def settings_of(folder):
-    (task,) = read_results(folder).tasks
-    return task.settings["model"]
-
-
 def test_a_run_starts_the_server_asks_it_by_the_name_that_it_serves_and_stops_it(tmp_path, monkeypatch):
     for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
         # A proxy has another 127.0.0.1.
@@ -66,7 +61,7 @@ def test_a_run_starts_the_server_asks_it_by_the_name_that_it_serves_and_stops_it
     assert "starting vllm; log: " in done.output
     assert asked.read_text().splitlines() == ["other"] * ITEMS
     assert "loading org/model" in (tmp_path / "out" / "server.log").read_text()
-    settings = settings_of(tmp_path / "out")
+    settings = read_results(tmp_path / "out").tasks[0].settings["model"]
     assert settings["name"] == "org/model" and settings["served"] == ["other"] and "base_url" not in settings
     assert settings["serve"] == {"command": command, "version": "1.2.3", "fingerprint": None}
     assert "--model-arg served_name" not in done.output, "who started the server knows what it serves"
@@ -116,16 +111,6 @@ def test_a_server_that_ends_before_it_answers_fails_the_run_with_its_last_lines(
     assert "vllm ended with exit code 2" in done.output and "unrecognized arguments: --no-such-option" in done.output
     assert done.output.count("unrecognized arguments") == 1
     assert "unrecognized arguments" in (tmp_path / "out" / "server.log").read_text()
-
-
-def test_errors_are_shown_that_a_server_wrote_long_before_it_ended(tmp_path):
-    server = Server("vllm", "m", tmp_path / "server.log")
-    assert server.last_lines() == ""
-    errors, leaked = [f"ERROR ValueError: {i} heads" for i in range(6)], [f"leaked {i}" for i in range(30)]
-    # Of a long log, the last 64 KiB are read.
-    head, tail = "\n".join(["loading", *errors, *errors]), "\n\n".join(leaked)
-    server.log.write_text(errors[-1] + "\n" + head.ljust(2**16 - len(tail), "\n") + tail)
-    assert server.last_lines().splitlines() == [*errors[1:], "...", *leaked[10:]]
 
 
 def test_a_server_that_was_killed_is_told_from_one_that_ended(tmp_path):

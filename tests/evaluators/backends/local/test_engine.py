@@ -326,7 +326,6 @@ LONG = list(range(100, 150))
 @pytest.mark.parametrize(
     ("prompts", "expected"),
     [
-        ([], root([], [])),
         ([prompt("a", [1])], root([], [0])),
         # Rotations of a question: image and question once.
         ([prompt("a", [1, 2, 3]), prompt("a", [1, 2, 4])], root([Node(0, 0, SIZE + 2, [0, 1])], [])),

@@ -35,20 +35,6 @@ def test_answers_are_scored_in_any_order(tmp_path, questions):
     assert result.items[0].prompt is None
 
 
-@pytest.mark.parametrize(
-    ("task", "line", "reason"),
-    [
-        ("perception", {"logits": {"good": 1.0}}, "the row has no text"),
-        ("assessment", {"logits": {"good": 1.0}}, "missing logits of poor"),
-    ],
-)
-def test_items_that_do_not_fit_the_question_are_named(tmp_path, questions, photographs, task, line, reason):
-    data, prefix = (questions, "q") if task == "perception" else (photographs, "p")
-    model = predictions(tmp_path, [{"id": f"{prefix}{i}", **line} for i in range(40)])
-    with pytest.raises(DataError, match=f"row 1: {reason}"):
-        run(f"q_bench/{task}", model, data)
-
-
 def test_a_row_answers_about_one_data_set(tmp_path, photographs):
     """Ids are unique in a dataset alone: KonIQ's scores must not become those of SPAQ's images of the same name."""
     backend = predictions(tmp_path, ({"id": f"p{i}", "score": i} for i in range(40)))
@@ -60,18 +46,6 @@ def test_a_row_answers_about_one_data_set(tmp_path, photographs):
         assessment.run(backend, spaq)
     with pytest.raises(DataError, match="none of the 40 items could be evaluated"):
         assessment.run(backend, replace(spaq, request=DataRequest(skip_bad=True)))
-
-
-def test_one_file_for_several_data_sets(tmp_path, photographs):
-    """Each result counts its own rows, whatever was scored before."""
-    names = [f"{subset}_{i}.jpg" for subset in "ab" for i in range(40)]
-    backend = predictions(tmp_path, ({"id": name, "score": n % 40} for n, name in enumerate(names)))
-    for subset in ("b", "a"):
-        data = photographs.remove_columns("id").add_column("id", [f"{subset}_{i}.jpg" for i in range(40)])
-        result = evaluator("q_bench/assessment").run(backend, LoadedData(data, subset, "test", "given"))
-        assert result.scores["srcc"] == pytest.approx(1.0)
-        assert result.settings["model"]["predictions_unused"] == 40
-        assert sum(result.settings["model"]["matched_by"].values()) == 40
 
 
 ASKED = [Request(name, ("Rate it.",), (), words=("good", "poor")) for name in ("a.png", "movie/b.png", "c-1.png")]
@@ -98,6 +72,9 @@ def test_names_may_have_other_folders_and_a_score_answers_no_question(tmp_path):
     assert scores(path) == [1, 2, 3]
     (response,) = PredictionsFileBackend(path).answer([Request("a.png", ("Is it sharp?",), (), options=("Yes", "No"))])
     assert "row 2: the row has no text" in str(response.error)
+    path = write_jsonl(tmp_path / "logits.jsonl", [{"id": "a.png", "logits": {"good": 1.0}}])
+    (response, *_) = PredictionsFileBackend(path).answer(ASKED)
+    assert "row 1: missing logits of poor" in str(response.error)
 
 
 def test_two_rows_about_one_image_name_both(tmp_path):
@@ -106,10 +83,7 @@ def test_two_rows_about_one_image_name_both(tmp_path):
         list(backend.answer(ASKED))
 
 
-YES_NO = ("Yes", "No")
-
-
-def question(id, text, options=YES_NO):
+def question(id, text, options=("Yes", "No")):
     return {"id": id, "question": text, "options": options}
 
 
@@ -255,11 +229,8 @@ def test_the_release_of_q_bench_is_matched_without_a_mistake(reference, tmp_path
     wrong = [(text, row["id"]) for text, row in zip(texts, rows, strict=True) if text not in (None, row["id"])]
     assert wrong == []
     assert sum(text is not None for text in texts) >= at_least
-
-
-def test_the_other_split_of_q_bench_is_not_taken_for_this_one(reference, tmp_path):
-    path = file_of(tmp_path, released(reference, "dev"))
-    assert set(matched(path, released(reference, "test"))[0]) == {None}
+    # The other split is not taken for this one.
+    assert set(matched(file_of(tmp_path, rows, first, keep), released(reference, "test"))[0]) == {None}
 
 
 def test_right_letters_get_the_full_score(tmp_path):
