@@ -273,6 +273,8 @@ def test_a_shell_completes_names(words, offered):
 def test_ctrl_c_says_how_to_go_on(tmp_path):
     tasks = ["q_bench/perception", "mmbench/en", "--limit", "40"]
     command = [*EYECHART, "run", *tasks, "--out", str(tmp_path / "out")]
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "mini").symlink_to(os.environ["EYECHART_TESTS_MINI"])
     env = {**os.environ, "EYECHART_HOME": str(tmp_path / "home")}
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=env)
     # The results of the first task are written before the second is loaded.
