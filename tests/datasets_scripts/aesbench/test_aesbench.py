@@ -52,13 +52,12 @@ def entry(suffix: str = "", answers: bool = True, **changes: Any) -> Entry:
 def release(tmp_path: Path, write_image: Callable[..., None]) -> Release:
     """A function that writes a folder in AesBench's layout."""
 
-    def write(entries: Any = None, images: list[str] = NAMES, inside: str = "", folder: str = "images") -> Path:
+    def write(entries: Any = None, inside: str = "", folder: str = "images") -> Path:
         root = tmp_path / "aesbench" / inside
         root.mkdir(parents=True, exist_ok=True)
-        entries = {name: entry() for name in NAMES} if entries is None else entries
-        text = entries if isinstance(entries, str) else json.dumps(entries)
+        text = json.dumps(entries or {name: entry() for name in NAMES})
         (root / "AesBench_evaluation.json").write_text(text, encoding="utf-8")
-        for seed, name in enumerate(images):
+        for seed, name in enumerate(NAMES):
             write_image(root / folder / name, seed)
         return tmp_path / "aesbench"
 

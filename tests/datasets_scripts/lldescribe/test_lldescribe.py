@@ -19,10 +19,10 @@ NAMES = ("b.jpg", "a.png", "c.webp")
 def lldescribe(tmp_path: Path, write_image: Callable[..., None]) -> Folder:
     """Return a function that writes a folder of images in LLDescribe's layout."""
 
-    def write(image_folder: str = "images_lldescribe", names: tuple[str, ...] = NAMES) -> Path:
+    def write(image_folder: str = "images_lldescribe") -> Path:
         folder = tmp_path / "lldescribe"
         folder.mkdir(exist_ok=True)
-        for seed, name in enumerate(names):
+        for seed, name in enumerate(NAMES):
             write_image(folder / image_folder / name, seed)
         return folder
 

@@ -68,15 +68,9 @@ def turned(row: Row, count: int) -> list[Row]:
     return found
 
 
-def write(
-    folder: Path,
-    rows: Sequence[Row],
-    name: str = "MMBench_DEV_EN.tsv",
-    without: Sequence[str] = (),
-    header: Sequence[str] = HEADER,
-) -> Path:
+def write(folder: Path, rows: Sequence[Row], name: str = "MMBench_DEV_EN.tsv", without: Sequence[str] = ()) -> Path:
     folder.mkdir(exist_ok=True)
-    columns = [column for column in header if column not in without]
+    columns = [column for column in HEADER if column not in without]
     with open(folder / name, "w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, columns, restval="", extrasaction="ignore", delimiter="\t", lineterminator="\n")
         writer.writeheader()

@@ -50,14 +50,12 @@ LABELS = {
 def two_afc(tmp_path: Path, write_image: Callable[..., None]) -> Write:
     """Return a function that writes a coarse label file and its images."""
 
-    def write(labels: Any = LABELS, without: tuple[str, ...] = ()) -> Path:
+    def write(labels: Any = LABELS) -> Path:
         folder = tmp_path / "two_afc"
         folder.mkdir(exist_ok=True)
-        text = labels if isinstance(labels, str) else json.dumps(labels)
-        (folder / "Coarse_grained_mixed.json").write_text(text, encoding="utf-8")
+        (folder / "Coarse_grained_mixed.json").write_text(json.dumps(labels), encoding="utf-8")
         for seed, name in enumerate(image["img_path"] for images in LABELS.values() for image in images):
-            if name not in without:
-                write_image(folder / name, seed)
+            write_image(folder / name, seed)
         return folder
 
     return write
