@@ -189,6 +189,12 @@ def test_halves_of_a_pair_differ_from_the_character_and_nan_and_infinities_stay(
     assert repr(decode(encode([math.nan, math.inf, -math.inf, -0.0]))) == "[nan, inf, -inf, -0.0]"
 
 
+def fill(path, count, model="a/b", size=1000):
+    with ResponseStore.open(path) as store:
+        keys = [number.to_bytes(32, "big") for number in range(count)]
+        store.put(model, {key: Answer(text=key.hex() * (size // 64)) for key in keys})
+
+
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "home" / "responses.sqlite"
@@ -207,8 +213,7 @@ def test_the_first_stored_answer_stays_and_models_have_their_own_counts_and_size
 
 
 def test_compacting_gives_space_back(path):
-    with ResponseStore.open(path) as store:
-        store.put("a/b", {number.to_bytes(32, "big"): Answer(text="x" * 1000) for number in range(2000)})
+    fill(path, 2000)
     before = path.stat().st_size
     with ResponseStore.open(path) as store:
         store.prune()
