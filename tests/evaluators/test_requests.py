@@ -189,10 +189,13 @@ def test_halves_of_a_pair_differ_from_the_character_and_nan_and_infinities_stay(
     assert repr(decode(encode([math.nan, math.inf, -math.inf, -0.0]))) == "[nan, inf, -inf, -0.0]"
 
 
+def numbered_keys(count, start=0):
+    return [i.to_bytes(32, "big") for i in range(start, start + count)]
+
+
 def fill(path, count, model="a/b", size=1000):
     with ResponseStore.open(path) as store:
-        keys = [number.to_bytes(32, "big") for number in range(count)]
-        store.put(model, {key: Answer(text=key.hex() * (size // 64)) for key in keys})
+        store.put(model, {key: Answer(text=key.hex() * (size // 64)) for key in numbered_keys(count)})
 
 
 @pytest.fixture
