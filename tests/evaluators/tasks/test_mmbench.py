@@ -5,11 +5,13 @@ import json
 import math
 from collections import Counter, defaultdict
 
+import datasets
 import pytest
 
 from eyechart.datasets_scripts import load_dataset, mini
 from eyechart.datasets_scripts.common.choice.passes import passes_of
 from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
+from eyechart.datasets_scripts.export import export
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend
@@ -172,7 +174,7 @@ def longest(row):
     return "ABCD"[max(range(len(row["options"])), key=lambda i: len(row["options"][i]))]
 
 
-def test_all_questions_and_passes_load(table, loaded):
+def test_all_questions_and_passes_load_and_export(reference, table, loaded, tmp_path):
     rows = undecoded_rows(loaded.dataset)
     assert (len(rows), sum(len(row["passes"]) for row in rows)) == (1176, 4377) and loaded.left_out == []
     shapes = Counter((len(row["options"]), len(row["passes"])) for row in rows)
@@ -181,6 +183,9 @@ def test_all_questions_and_passes_load(table, loaded):
         official = table[int(row["question_id"])]
         shown = [(str(asked["index"]), asked["options"], asked["answer"]) for asked in row["passes"]]
         assert shown == [(asked["index"], asked["options"], asked["answer"]) for asked in official]
+    folder = export("mmbench", "en", out=tmp_path / "export", data_dir=reference / "mmbench")
+    again = datasets.load_dataset(str(folder), split="dev", cache_dir=str(tmp_path / "cache"))
+    assert again.remove_columns("images").to_list() == loaded.dataset.remove_columns("images").to_list()
 
 
 def test_the_longest_option_scores_as_the_authors_would_score_it(table, loaded):

@@ -8,7 +8,7 @@ from string import ascii_letters
 import datasets
 import pytest
 
-from eyechart.datasets_scripts.common.errors import DataError
+from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
@@ -162,7 +162,7 @@ def test_a_scoring_function_gives_mean_and_interval_to_every_reader(folder):
     assert result.headline == "own_score"
     assert "own score" in (folder / "run" / "report.html").read_text(encoding="utf-8")
     _, printed = ran(folder / "again", path, "--name", "again")
-    assert "own score" in printed
+    assert "from the store" in printed and "own score" in printed
     assert "own score" in invoke("compare", folder / "run", folder / "again", code=0).output
     described = invoke("tasks", path).output
     assert "own_score *" in described and "-10 to 0" in described and "rounds" not in described
@@ -182,18 +182,34 @@ def test_intervals_of_a_scoring_function_are_those_of_the_statistics(folder):
 @pytest.mark.parametrize(
     ("score", "named"),
     [
-        ("return 1 / 0", ("ZeroDivisionError", "division by zero")),
-        *(("return 1", ("returns 1", "-10 to 0")), ('return float("nan")', ("nan",))),
+        *(("return 1 / 0", ("ZeroDivisionError", "division by zero")), ('return "good"', ("'good'",))),
+        *(("return 1", ("returns 1", "-10 to 0")), ("return None", ("None",)), ('return float("nan")', ("nan",))),
     ],
 )
 def test_a_scoring_function_that_fails_names_the_item(folder, score, named):
     path = write_scored(folder, f'if row["id"] == "7":\n        {score}\n    return -1')
     with pytest.raises(DataError) as raised:
         evaluate(path, "three")
-    assert all(text in str(raised.value) for text in ("item '7'", "'three'", "score_range", "--skip-bad", *named))
+    for text in ("item '7'", "'three'", "score_range", "--skip-bad", *named):
+        assert text in str(raised.value)
     result = evaluate(path, "three", skip_bad=True)
     assert result.scores["n"] == 43 and result.scores["own_score"] == -1
     assert [item.id for item in result.left_out] == ["7"] and named[0] in result.left_out[0].reason
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (("score=closeness", "score=0.5"), "score: "),
+        *((("(-10, 0)", to), "score_range") for to in ("(0, 0)", "(0, 1e999)")),
+        (("Description", "CircularEval"), "MultipleChoice and Description"),
+    ],
+)
+def test_a_task_with_a_malformed_scoring_function_is_refused(folder, change, named):
+    path = write_scored(folder, "return 0")
+    path.write_text(path.read_text().replace(*change))
+    with pytest.raises(UsageError, match=named):
+        find_tasks(str(path))
 
 
 IMAGES = datasets.Sequence(datasets.Image())
@@ -250,14 +266,17 @@ PLACES = "as in the prompt. Use skip_bad"
     ("task", "column", "value", "problem"),
     [
         ("aes_bench/perception", "images", 2, f"2 images found; expected 1, {PLACES}"),
+        ("q_bench/perception", "images", 0, f"0 images found; expected 1, {PLACES}"),
         ("q_bench/assessment", "image", None, "image: the image has neither bytes nor a path"),
         ("q_bench/perception", "answer", 0, rf"column 'answer' is 0; {TEXT_WANTED} \(''"),
         ("aes_bench/perception", "options", None, f"column 'options' is None; {LIST}"),
+        ("q_bench/perception", "options", [], rf"column 'options' is \[\]; {LIST}"),
         ("q_bench/perception", "options", [*ascii_letters[:27]], rf"column 'options' is \[.*; {LIST}, 1 to 26"),
         ("q_bench/perception", "answer", "AA", "column 'answer' is 'AA'; expected one of A, B"),
         ("mmbench/en", "answer", "AB", "column 'answer' is 'AB'; only the protocol multiple_choice"),
         ("q_bench/description", "description", 3, rf"column 'description' is 3; {TEXT_WANTED} \(''"),
         ("q_bench/assessment", "quality", "good", rf"column 'quality' is 'good'; {NUMBER_WANTED} \(None"),
+        ("q_bench/assessment", "quality", float("nan"), f"column 'quality' is nan; {NUMBER_WANTED}"),
         ("two_afc/coarse", "first_id", 7, f"column 'first_id' is 7; {TEXT_WANTED}"),
     ],
 )
@@ -266,7 +285,18 @@ def test_a_value_that_cannot_be_used_is_named(own_data, task, column, value, pro
         running.run(task, answer, own_data(task, **{column: value}))
 
 
+def test_the_only_question_may_have_26_options_and_accept_two(own_data):
+    most = own_data("q_bench/perception", options=[*ascii_letters[:26]], answer="AZ")
+    assert running.run("q_bench/perception", lambda messages: "Z", most).scores["accuracy"] == 1
+
+
 def test_images_have_no_part_where_none_is_shown(own_data, tmp_path):
     assert running.run("mmbench/en", answer, own_data("mmbench/en", images=2), blind=True).scores
     file = running.predictions(tmp_path, [{"id": "r1", "text": "A"}])
     assert running.run("aes_bench/perception", file, own_data("aes_bench/perception", images=0)).scores["accuracy"] == 1
+
+
+def test_columns_of_another_kind_are_named(own_data):
+    data = own_data("q_bench/perception").remove_columns("images").add_column("images", ["a.png"])
+    with pytest.raises(DataError, match=r"column 'images' is 'a\.png'; expected a list of images"):
+        running.run("q_bench/perception", answer, data)

@@ -8,13 +8,17 @@ from eyechart import evaluators
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.backends.function import FunctionBackend
+from eyechart.evaluators.comparison.compare import compare
 from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.protocols import PROTOCOLS
 from eyechart.evaluators.requests.types import IMAGE
+from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import read_results
 from eyechart.evaluators.tasks import find_tasks
 from eyechart.evaluators.tasks.prompts import prompt_function
 from tests.evaluators.command_line import invoke
+from tests.evaluators.finished_runs import write
+from tests.evaluators.report.conftest import paper_tables, task_charts
 from tests.evaluators.tasks.doors import (
     N_PHOTOS,
     N_QUESTIONS,
@@ -81,7 +85,7 @@ def test_photos_with_opinion_scores_are_assessed(examples):
     assert result.settings["word_pair"] == "good/poor" and result.settings["prefill"] == "The quality of the image is"
 
 
-def test_a_folder_whose_only_split_is_train_runs_without_naming_it(tmp_path, no_report):
+def test_a_folder_whose_only_split_is_train_runs_without_naming_it(tmp_path):
     (tmp_path / "p").mkdir()
     for i in range(4):
         (tmp_path / "p" / f"{i}.png").write_bytes(png(i))
@@ -134,6 +138,37 @@ def test_tasks_prints_an_own_task_in_full(examples):
     assert "fallback" in own and "closed-set" not in own and "closed-set" in ours
 
 
+DESCRIBE = """from eyechart.evaluators import IMAGE, Description, Task, TaskData
+
+TASK = Task(
+    name="mine",
+    data=TaskData(("mine",), path="mine.jsonl"),
+    protocol=Description(prompts={"default": lambda row: (IMAGE, "Describe it.")}, prompt_id="mine/1"),
+    groups=("room",),
+    headline="HEADLINE",
+)
+"""
+
+
+def test_a_headline_of_ones_own_is_in_the_results_comparison_and_report(tmp_path):
+    rows = [{"image": f"{i}.png", "description": "Dark and blurry.", "room": "ab"[i % 2]} for i in range(4)]
+    for i in range(4):
+        (tmp_path / f"{i}.png").write_bytes(png(i))
+    write_lines(tmp_path / "mine.jsonl", rows)
+    path = tmp_path / "mine.py"
+    path.write_text(DESCRIBE.replace("HEADLINE", "sum"))
+    texts = {"one": "It is dark.", "other": "It is sharp."}
+    folders = [write(tmp_path / name, [run(path, lambda messages, text=text: text)]) for name, text in texts.items()]
+    assert all(read_results(folder).tasks[0].headline == "sum" for folder in folders)
+    (table,) = [table for table in paper_tables(read_runs(folders)) if "room" in table.title]
+    (chart,) = [chart for chart in task_charts(read_runs(folders)) if " by " in chart.title]
+    assert table.title.startswith("sum (0 to 6) by room") and chart.unit == "sum (0 to 6)"
+    assert compare(*folders).differences[0].score == "sum (0 to 6)"
+    path.write_text(DESCRIBE.replace("HEADLINE", "summ"))
+    with pytest.raises(UsageError, match=r"mine\.py: unknown headline 'summ' of mine; did you mean 'sum'\?"):
+        find_tasks(str(path))
+
+
 MINE = """from eyechart.evaluators import IMAGE, MultipleChoice, Task, TaskData
 
 def ask(row):
@@ -166,9 +201,10 @@ def test_a_prompt_of_ones_own_that_is_wrong_is_no_fault_of_a_row(examples, writt
     ("written", "instead", "message"),
     [
         ("def ask", "1 / 0\ndef ask", "the task file cannot be run: ZeroDivisionError: division by zero"),
+        ("def ask", "from eyechart.evaluators import evaluator\nevaluator('x')\ndef ask", "mine.py: unknown task 'x'"),
         ("data=DATA", "data=DATA, group='room'", "unknown key 'group'; did you mean 'groups'"),
-        ("data=DATA", "data=DATA, headline='acuracy'", "unknown headline 'acuracy' of mine; did you mean 'accuracy'?"),
         ('path="my_questions.tsv", ', "", "data of mine: missing path or datasets"),
+        ('prompt_id="mine/1"', "prompt_id='mine/1', shufle_seed=3", "unknown key 'shufle_seed'; did you mean 'shuf"),
         (', prompt_id="mine/1"', "", "MultipleChoice: prompt_id: "),
         ('"default"', '"mine"', "unknown value 'default' of prompt; available: mine"),
     ],
@@ -200,10 +236,13 @@ def test_templates_become_prompts(template, row, expected):
         ({"protocol": "circular"}, "unknown protocol 'circular'; did you mean 'circular_eval'?"),
         ({"prompt": "{images} {options} {0!r}"}, "is not a valid template"),
         ({"prompt": "{question} {options}"}, "prompt: the images are missing"),
+        ({"prompt": "{images} {question}"}, "prompt: circular_eval needs {options}"),
         ({"promt": "x"}, "unknown key 'promt'; did you mean 'prompt'? Available: name, protocol, data, prompt"),
+        ({"data": {"path": "a.tsv", "splt": "x"}}, "data: unknown key 'splt'; did you mean 'split'?"),
         ({"settings": {"erly_stop": True}}, "unknown setting 'erly_stop' of my_questions; did you mean 'early_stop'?"),
         ({"word_pairs": ["good/poor"]}, "protocol circular_eval does not take word_pairs"),
-        ({"word_pairs": ["good+bad/bad"]}, "found 'good+bad/bad'"),
+        *(({"word_pairs": [pair]}, f"found {pair!r}") for pair in ("good", "good+bad/bad")),
+        ({"protocol": "description"}, "description has no options; leave out"),
         ({"protocol": "quality_assessment", "prompt": "{images}", "groups": None, "cluster": "x"}, "leave cluster out"),
         ({"protocol": "paired_comparison", "prompt": "{images}"}, "groups: paired_comparison is broken down only by"),
         ({"name": "mmbench/en"}, "'mmbench/en' is the name of an eyechart task"),
@@ -221,3 +260,5 @@ def test_a_missing_column_is_named_before_a_model_is_asked(examples, tmp_path):
     path = write_task(tmp_path, columns={"images": "picture", "options": ["A", "B"]})
     with pytest.raises((DataError, UsageError), match=r"missing column 'picture'.*found: index, image"):
         run(path, lambda messages: pytest.fail("asked"))
+    with pytest.raises(UsageError, match="'ql_bench' means 2 tasks; name one of: ql_bench/single, ql_bench/pair"):
+        evaluator("ql_bench")
