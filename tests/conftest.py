@@ -85,6 +85,12 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
         yield server
 
 
+@pytest.fixture
+def no_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs without a report, which takes more than half of the time of a small one."""
+    monkeypatch.setattr("eyechart.evaluators.runs.run._write_report", lambda *arguments: True)
+
+
 @pytest.fixture(autouse=True)
 def _no_stored_answers() -> None:
     """Tests share a home folder, as mini releases take time to draw, but not what models said in other tests."""

@@ -25,12 +25,6 @@ def _no_key(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-@pytest.fixture
-def no_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs without a report, which takes more than half of the time of a small one."""
-    monkeypatch.setattr("eyechart.evaluators.runs.run._write_report", lambda *arguments: True)
-
-
 @pytest.fixture(scope="session")
 def main_job(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
     """`eyechart run`, here on 40 items of each task: how it ended, and the folder that it leaves."""
