@@ -23,7 +23,7 @@ from hypothesis.strategies import text
 
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.files.csv_text import csv_text, unescaped
-from eyechart.datasets_scripts.common.whole import UNFINISHED, write_whole
+from eyechart.datasets_scripts.common.whole import UNFINISHED, whole_folder, write_whole
 from eyechart.evaluators.commands.running import network_drive
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.report import write_report
@@ -94,6 +94,25 @@ def test_report_of_a_run(score, tmp_path):
     assert done.exit_code == 1 and f"the report in {tmp_path / 'out'} cannot be written: File too large" in done.stderr
     assert f"To try again: `eyechart report {tmp_path / 'out'}`" in done.stderr
     assert sorted(contents(tmp_path / "out")) == ["predictions.parquet", "results.json"]
+
+
+@fault("something else exists where a run's report is to be written", "the run ends well; one line says what to do")
+def test_report_in_the_way(score, tmp_path):
+    (tmp_path / "report.html").mkdir()
+    done = score(tmp_path)
+    assert done.exit_code == 0 and f"the report in {tmp_path} cannot be written: Is a directory" in done.stderr
+    assert f"To try again: `eyechart report {tmp_path}`" in done.stderr and (tmp_path / "results.json").exists()
+
+
+@fault(
+    "a folder exists where the predictions are to be written", "the run ends with one line; the results are complete"
+)
+def test_predictions_in_the_way(score, tmp_path):
+    (tmp_path / "predictions.parquet").mkdir()
+    done = score(tmp_path)
+    assert done.exit_code == 2
+    assert f"the results folder {tmp_path} cannot be written" in done.output and "Traceback" not in done.output
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["predictions.parquet", "results.json"]
 
 
 @pytest.mark.usefixtures("any_scores")
@@ -170,13 +189,22 @@ def mount(tmp_path, monkeypatch, lines):
             "no warning",
             ("the store on a local disk", "/var/cache/eyechart", ""),
             ("a local disk mounted inside an NFS folder", "/home/me/scratch/eyechart", ""),
+            ("a folder whose name starts with the name of a network drive", "/home-of-me", ""),
+            ("an in-memory file system mounted inside a network drive", "/mnt/far/quick/eyechart", ""),
         ),
         *rows("a warning that names NFS", ("the store in a home folder on NFS", "/home/me/.cache/eyechart", "nfs4")),
+        *rows("a warning", ("a network drive with a space in its mount point", "/mnt/team data/eyechart", "cifs")),
     ],
 )
 def test_stored_answers_on_network_drives(tmp_path, monkeypatch, folder, kind):
     mount(tmp_path, monkeypatch, MOUNTS)
     assert network_drive(folder) == kind
+
+
+@fault("a system that does not list its mounted file systems", "no warning")
+def test_no_list_of_file_systems(tmp_path, monkeypatch):
+    monkeypatch.setattr(psutil, "PROCFS_PATH", str(tmp_path))
+    assert network_drive(tmp_path) == ""
 
 
 @fault("a run with the store on a network drive", "it warns before it starts and says what to do")
@@ -204,24 +232,37 @@ def hidden(folder):
     return [path.name for path in folder.iterdir() if path.name.startswith(UNFINISHED)]
 
 
+def killed(kind, target):
+    """Kill a process while it writes a file or folder."""
+    with writing(kind, target) as child:
+        child.kill()
+        child.wait()
+    assert len(hidden(target.parent)) == 1
+
+
 @fault("a process is killed while it replaces a file of a run", "the previous file is intact")
 def test_killed_file(tmp_path):
     target = tmp_path / "target"
     target.write_bytes(b"former")
-    with writing("file", target) as child:
-        child.kill()
-        child.wait()
-    assert target.read_bytes() == b"former" and len(hidden(tmp_path)) == 1
+    killed("file", target)
+    assert target.read_bytes() == b"former"
     write_whole(target, b"new")
     assert target.read_bytes() == b"new"
 
 
+@fault("a process is killed while it creates a folder", "the folder does not exist; the next start creates it")
+def test_killed_folder(tmp_path):
+    target = tmp_path / "target"
+    killed("folder", target)
+    assert not target.exists()
+    with whole_folder(target) as unfinished:
+        (unfinished / "a").write_bytes(b"whole")
+    assert (target / "a").read_bytes() == b"whole"
+
+
 @fault("a killed process leaves a hidden folder", "the next process that writes there removes it")
 def test_left(tmp_path):
-    with writing("folder", tmp_path / "one") as child:
-        child.kill()
-        child.wait()
-    assert len(hidden(tmp_path)) == 1
+    killed("folder", tmp_path / "one")
     write_whole(tmp_path / "other", "text")
     assert [path.name for path in tmp_path.iterdir()] == ["other"]
 

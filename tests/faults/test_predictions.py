@@ -13,7 +13,7 @@ from eyechart.evaluators.evaluation.data import DataRequest, load_data
 from eyechart.evaluators.tasks import get_task
 from eyechart.metrics.columns import check_columns
 from eyechart.metrics.scoring.choices.replies import UNFINISHED_REASONING, extract_choice, why_unread
-from eyechart.metrics.scoring.errors import InputError
+from eyechart.metrics.scoring.errors import InputError, UndefinedScoreWarning
 from eyechart.metrics.scoring.pairs.pools import check_pairs
 from eyechart.metrics.scoring.pairs.preferences import read_pairs
 from eyechart.metrics.scoring.quality.pooling import read_logits, read_scores
@@ -21,12 +21,16 @@ from eyechart.metrics.scoring.quality.scores import QualitySettings, quality_sco
 from eyechart.metrics.scoring.reasoning import split_reasoning
 from tests.evaluators.command_line import invoke
 from tests.faults.fault import fault, rows
+from tests.growth import growth
 
 NAMED = "the error names the file and what was expected"
 OF_ROW = "the error names file, row and field"
 HEAD = b"index\tprediction\n"
 LOGITS = {"img_path": "a.png", "gt_score": "2.82 ", "logit_good": 1, "logit_poor": 2}
+ANSWER = {"img_path": "1.jpg", "question": "Why?", "candidates": ["Yes", "No"], "correct_ans": "Yes", "response": "A"}
 ROWS = [{"index": 1, "prediction": "A"}, {"index": 2, "answer": "B"}]
+COLUMNS = {"index": {"0": 1}, "prediction": {"0": "A"}}
+PARTS = {"1.jpg": {"AesP_response": "A"}, "2.jpg": {"AesE_response": "B"}}
 
 
 def line(**fields):
@@ -48,12 +52,19 @@ BOTH = line(text="A", doc_id=0, filtered_resps="A")
             NAMED,
             ("a predictions file ends in .txt", "a.txt", "A", "unknown suffix '.txt'; expected .jsonl, "),
             ("a predictions file of JSON Lines is empty", "a.jsonl", "", "the predictions file is empty"),
+            ("a predictions file contains a single string", "a.json", '"A"', "list of objects, found 'A'"),
+            ("a predictions table has only a header", "a.tsv", HEAD, "the predictions file is empty"),
+            ("a predictions table ends inside a quoted field", "a.tsv", HEAD + b'1\t"A\n', "not valid CSV"),
+            ("a predictions table is encoded in UTF-16", "a.tsv", HEAD.decode().encode("utf-16"), "not UTF-8 text"),
+            ("a predictions file is encoded in GBK", "a.json", '[{"p": "好"}]'.encode("gbk"), "not UTF-8 text"),
+            ("a predictions CSV contains opinion scores", "a.csv", "image,mos\na.png,1\n", "unknown format"),
             ("a predictions workbook (.xlsx) is a TSV file", "a.xlsx", HEAD, "cannot be read as XLSX"),
             ("AesBench's file contains an image twice", "a.json", '{"1.jpg": {}, "1.jpg": {}}', "key '1.jpg' appears"),
         ),
         *rows(
             "the error lists the supported formats",
             ("a predictions file has no known format", "a.jsonl", '{"question": "?"}', "format; found: 'question'"),
+            ("a predictions file's first row is empty", "a.jsonl", "{}", "unknown format; found: no columns"),
         ),
         *rows(
             "no format is assumed; the error names both",
@@ -66,11 +77,25 @@ BOTH = line(text="A", doc_id=0, filtered_resps="A")
         *rows(
             OF_ROW,
             ("a predictions file contains a list of numbers", "a.json", [3], "row 1: expected a JSON object"),
+            ("a predictions file is column-oriented JSON", "a.json", COLUMNS, "row 1: expected text, found {'0': 1}"),
+            ("a row of a predictions table is too short", "a.tsv", HEAD + b"1\n", "row 2: expected 2 fields"),
+            ("a line of predictions nests 100,000 deep", "a.jsonl", second("[" * 100_000), "row 2: not valid JSON"),
             ("a line of predictions is not JSON", "a.jsonl", second("{id: 1}"), "row 2: not valid JSON"),
             ("a prediction has no id", "a.jsonl", second(line(id=None, text="A")), "row 2: 'id' is None"),
+            ("a prediction's id is true", "a.jsonl", second(line(id=True, text="A")), "row 2: 'id' is True"),
+            ("a prediction's text is a number", "a.jsonl", second(line(text=3)), "row 2: 'text' is 3"),
+            ("a prediction's logits are a list", "a.jsonl", second(line(logits=[1, 2])), "row 2: 'logits' is"),
+            ("a prediction's logit is true", "a.jsonl", second(line(logits={"good": True})), "'logits' is True"),
+            ("a logit has 400 digits", "a.jsonl", second(line(logits={"x": 10**400})), "'logits' is 1000"),
             ("a prediction has no answer", "a.jsonl", second(line()), "row 2: missing 'text', 'logits' or 'score'"),
             ("a prediction has a lone surrogate", "a.jsonl", second(line(text="\ud83d")), "'text' is '\\ud8"),
             ("a released logit is a string", "a.json", [LOGITS | {"logit_poor": "high"}], "'logit_poor' must be"),
+            ("released logits have no image", "a.json", [LOGITS | {"img_path": " "}], "'img_path' is empty"),
+            ("Q-Bench's options are a string", "a.json", [ANSWER | {"candidates": "Yes"}], "is 'Yes'"),
+            ("AesBench's image has two answers", "a.json", {"1": {"AesP_response": "A", "x": "B"}}, "2 values for an"),
+            ("AesBench's answer is a list", "a.json", {"1.jpg": {"AesP_response": ["A"]}}, "expected text, found"),
+            ("AesBench's file has answers to two parts", "a.json", PARTS, "row 2: missing 'AesP_response'"),
+            ("a quality score is nan", "a.csv", "image,score\na.png,nan\n", "row 2: field 'score' must be a number"),
             ("a row of predictions lacks a column of other rows", "a.json", ROWS, "row 2: missing 'prediction'"),
         ),
     ],
@@ -111,11 +136,12 @@ def test_no_file(tmp_path):
 
 # Of chat templates, and of the reasoning parsers of vLLM and SGLang.
 FORMS = [
-    *(
-        (f"<{name}>", f"</{name}>")
-        for name in ("think", "THINKING", "thoughts", "reasoning", "reflection", "cot", "plan")
-    ),
-    *((f"<{name}>", f"</{name}>") for name in ("inner_monologue", "scratch-pad", "seed:think", "思考过程")),
+    *((f"<{name}>", f"</{name}>") for name in ("think", "THINKING", "thought", "thoughts", "reason", "reasoning")),
+    *((f"<{name}>", f"</{name}>") for name in ("reflection", "reflections", "reflecting", "analysis", "analyzing")),
+    *((f"<{name}>", f"</{name}>") for name in ("scratchpad", "scratch_pad", "scratch-pad", "inner_monologue", "cot")),
+    *((f"<{name}>", f"</{name}>") for name in ("plan", "antThinking", "chain_of_thought", "seed:think", "think1")),
+    *((f"<{name}>", f"</{name}>") for name in ("thinkingprocess", "longcat_think", "brainstorming")),
+    *(("<推理>", "</推理>"), ("<思考过程>", "</思考过程>")),
     ('<think mode="slow">', "</think >"),
     ("[THINK]", "[/THINK]"),
     ("◁think▷", "◁/think▷"),
@@ -190,8 +216,14 @@ def test_form_of_the_answer():
             (f"a reply without reasoning: {text}", f"{text}. The answer is B.")
             for text in (
                 "It begins with #include <plan>",
+                "It shows std::vector<Plan>",
+                "The sign says <plan>",
                 "The HTML tag <reason>",
                 "Here x <plan and y> 3",
+                "A <meta-analysis> paper",
+                "The tag </think> is there",
+                "The tags are <think>, <plan> and </think>",
+                "[think] on the poster",
                 "The signs say <plan> and </plan>",
                 "The text reads '<think>'",
                 "[Thinking] It is dark. [Answer] B",
@@ -203,6 +235,28 @@ def test_form_of_the_answer():
 def test_ordinary_replies(text):
     assert split_reasoning(text).answer == text
     assert extract_choice(text, OPTIONS) == "B"
+
+
+@fault("reasoning within reasoning is closed, and the reply is cut off", "it has no answer")
+def test_blocks_within_blocks():
+    assert extract_choice("<thinking>A? <reflection>No.</reflection> The answer is B", OPTIONS) is None
+
+
+@pytest.mark.parametrize(
+    "unit",
+    rows(
+        "the reply is split in time that grows with its length",
+        ("a reply of thousands of `<`", "<"),
+        ("a reply of thousands of inline codes", "`x` "),
+        ("a reply of thousands of marks that do not end", "<think aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
+        ("a reply of thousands of channels", "<|channel|>"),
+        ("a reply of thousands of marks that are ordinary words", "x <plan> y "),
+        ("a channel with a name of thousands of letters", "a"),
+    ),
+)
+def test_hostile_replies(unit):
+    begin = "<|channel|>" if unit == "a" else " "
+    assert growth(lambda size: split_reasoning(begin + unit * (size // len(unit)))) < 8
 
 
 SAME = "all scores equal those of the same values in the usual range"
@@ -225,6 +279,8 @@ def module(opinions):
     rows(
         SAME,
         ("predicted scores are as large as 1.7e308", 1.7e308, 1),
+        ("opinion scores are as large as 1.7e308", 1, 1.7e308),
+        ("opinion scores are as small as 1e-305", 1, 1e-305),
         ("predicted scores are as small as 1e-305", 1e-305, 1),
     ),
 )
@@ -242,6 +298,27 @@ def test_one_score_is_enormous():
     assert all(map(math.isfinite, [scored["srcc"], scored["plcc"], *scored["srcc_ci95"], *scored["plcc_ci95"]]))
 
 
+@fault("opinion scores near 1e15 differ by less than the rounding error", "the fit and its interval are defined")
+def test_scores_that_differ_by_little():
+    scored = scores(1e15 + np.round(3 * PREDICTED), OPINIONS)
+    assert scored["plcc"] > 0.8 and math.isfinite(scored["rmse_fitted"]) and math.isfinite(scored["plcc_ci95"][0])
+
+
+@pytest.mark.parametrize(
+    ("predicted", "opinions", "reason"),
+    rows(
+        "the scores are nan, and a warning says why",
+        ("all predicted scores are equal", np.ones(N), OPINIONS, "all 40 predictions are equal"),
+        ("all opinion scores are equal", PREDICTED, np.ones(N), "all 40 references are equal"),
+        ("there is only one image", PREDICTED[:1], OPINIONS[:1], "at least two items"),
+    ),
+)
+def test_scores_that_are_undefined(predicted, opinions, reason):
+    with pytest.warns(UndefinedScoreWarning, match=reason):
+        scored = scores(predicted, opinions)
+    assert all(math.isnan(scored[name]) for name in ("srcc", "plcc", "krcc", "plcc_fitted", "rmse_fitted"))
+
+
 @fault("opinion scores of a pair are 1e308 and -1e308", "the first image counts as better; no overflow occurs")
 def test_a_difference_beyond_numbers():
     pairs = check_pairs(["a", "b"], ["b", "c"], [1e308, -1e308], [-1e308, 0.0])
@@ -254,16 +331,22 @@ NAMES_ROW = "it is refused; the message names the argument and the row"
 
 @pytest.mark.parametrize(
     ("compute", "reason"),
-    [
-        *rows(
-            NAMES_ROW,
-            ("a predicted score is nan", lambda: read_scores([1, math.nan]), r"predictions\[1\] is nan"),
-            ("an opinion score is nan", lambda: scores([1, 2], [1, math.nan]), r"references\[1\] is nan"),
-            ("a module's opinion score is NumPy's true", lambda: module([np.True_]), r"references\[0\] is np.True_"),
-            ("a logit is infinite", lambda: read_logits([[1, 2], [1, -math.inf]]), r"predictions\[1\] is \[1.0"),
-            ("there are more opinion scores than predicted scores", lambda: scores([1, 2], [1, 2, 3]), "row 2 is the"),
-        ),
-    ],
+    rows(
+        NAMES_ROW,
+        ("a predicted score is nan", lambda: read_scores([1, math.nan]), r"predictions\[1\] is nan"),
+        ("a predicted score is a string", lambda: read_scores([1, "x"]), r"predictions\[1\] is 'x'"),
+        ("an opinion score is nan", lambda: scores([1, 2], [1, math.nan]), r"references\[1\] is nan"),
+        ("an opinion score is an integer of 400 digits", lambda: scores([1, 2], [1, 10**400]), r"references\[1\]"),
+        ("an opinion score is true", lambda: scores([1, 2], [1, True]), r"references\[1\] is True"),
+        ("opinion scores are text", lambda: scores([1, 2], np.array(["1", "1_0"])), r"references\[0\] is '1'"),
+        ("a pair's opinion score is true", lambda: check_pairs("a", "b", [True], [2]), r"first_references\[0\]"),
+        ("a module's opinion score is NumPy's true", lambda: module([np.True_]), r"references\[0\] is np.True_"),
+        ("a module's opinion score has 400 digits", lambda: module([0.5, 10**400]), r"references\[1\] is 1000"),
+        ("a logit is infinite", lambda: read_logits([[1, 2], [1, -math.inf]]), r"predictions\[1\] is \[1.0"),
+        ("two logits are 1e308 and -1e308", lambda: read_logits([[1, 2], [1e308, -1e308]]), r"predictions\[1\]"),
+        ("an image lacks the second logit", lambda: read_logits([[1, 2], [1]]), r"predictions\[1\] is \[1\]"),
+        ("there are more opinion scores than predicted scores", lambda: scores([1, 2], [1, 2, 3]), "row 2 is the"),
+    ),
 )
 def test_numbers_that_are_refused(compute, reason):
     with pytest.raises(InputError, match=reason):

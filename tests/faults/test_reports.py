@@ -17,14 +17,16 @@ from eyechart.datasets_scripts.common.errors import EyechartError
 from eyechart.evaluators.comparison.compare import compare_many
 from eyechart.evaluators.comparison.notes import table_notes
 from eyechart.evaluators.comparison.planning import plan_runs
+from eyechart.evaluators.evaluation.scoring import with_averages
 from eyechart.evaluators.report import write_report
 from eyechart.evaluators.requests.errors import BadResultsError
 from eyechart.evaluators.results.finished_runs import read_runs
 from eyechart.evaluators.results.results_file import LeftOut, collect
 from eyechart.evaluators.runs.run import write_run
+from eyechart.evaluators.tasks.q_bench import DATABASES
 from eyechart.metrics.scoring.statistics.intervals import wilson_interval
 from tests.evaluators.command_line import invoke
-from tests.evaluators.finished_runs import answer, evaluated, unsealed
+from tests.evaluators.finished_runs import answer, dimension, evaluated, seal, unsealed
 from tests.evaluators.finished_runs import write as write_results
 from tests.evaluators.report.conftest import PERCEPTION, Page, choice, replaced
 from tests.faults.fault import fault, rows
@@ -145,6 +147,8 @@ def unnamed(folder):
         ("predictions of another run, as after a kill between the two files", of_another_run),
         ("results that do not name the checksum of their predictions", unnamed),
         ("correct answers are marked by hand", marked([True] * N)),
+        ("all marks are null", marked(pyarrow.nulls(N, pyarrow.bool_()))),
+        ("the marks are missing", edited(lambda table: table.drop_columns("correct"))),
         ("all rows of predictions are doubled", edited(lambda table: pyarrow.concat_tables([table, table]))),
         ("20 bytes of the predictions are changed", with_other_bytes),
     ),
@@ -183,9 +187,17 @@ for _ in range(100):
     ("place", "value"),
     rows(
         "compare, plan and report refuse it and name the key; exit code 1",
+        ("the settings of a model are text", ("settings", "model"), "vlm"),
+        ("the settings of the data are a list", ("settings", "data"), []),
+        ("the settings of a judge are text", ("settings", "judge"), "gpt"),
+        ("the number of rows is text", ("settings", "data", "rows"), "1495"),
+        ("--limit is an object", ("settings", "limit"), {}),
+        ("a count is text", ("scores", "n"), "24"),
+        ("a time is text", ("timings", "model_seconds"), "1"),
         ("a score is text", ("scores", "accuracy"), "0.9"),
         ("a score is an integer of 400 digits", ("scores", "accuracy"), 10**400),
         ("a score is 100 objects in each other", ("scores", "accuracy"), DEEP),
+        ("scores are a list", ("scores",), [0.9]),
         ("whether a result is complete is a number", ("complete",), 1),
     ),
 )
@@ -276,6 +288,10 @@ def test_any_edit_of_results(tmp_path):
         ("an accuracy that no number of right answers gives", {"accuracy": 0.51}),
         ("an interval that does not contain its score", {"accuracy_ci95": [0.1, 0.2]}),
         ("an interval that is narrower than the number of items allows", {"accuracy_ci95": [0.49, 0.51]}),
+        ("a group with more right answers than there are", {"by_concern": {"x": {"accuracy": 1.0, "n": 13}}}),
+        ("groups with more items than there are", {"by_concern": {name: {"accuracy": 0.5, "n": 24} for name in "xy"}}),
+        ("parts that do not add up", {"score_sa": 50.0, "score_cc": 25.0, "score_rc": 0.0}),
+        ("some dimensions of a description that do not add up", {"sum": 6.0, "relevance": dimension(1.0)}),
     ),
 )
 def test_stated_scores_that_contradict_each_other(tmp_path, scores):
@@ -295,28 +311,88 @@ def test_stated_scores_that_contradict_each_other(tmp_path, scores):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A run of one task on all its data."""
-    return write_results(tmp_path_factory.mktemp("genuine") / "run", [genuine(*WHOLE[0])])
+    """A run of one task on all its data, and of one on several databases, with their average."""
+    average = with_averages([genuine("q_bench/assessment", name, 6) for name in DATABASES])
+    return write_results(tmp_path_factory.mktemp("genuine") / "run", [genuine(*WHOLE[0]), *average])
 
 
-def raised(task):
-    """Raises the scores of the whole; those of parts, which would contradict them, are removed."""
-    kept = {name: of for name, of in task["scores"].items() if name[:3] not in ("by_", "yes")}
-    task["scores"] = kept | {"accuracy": 0.9, "accuracy_ci95": list(wilson_interval(162, 180))}
+def scored(**scores):
+    return lambda task: task["scores"].update(scores)
+
+
+def renamed_group(task):
+    parts = task["scores"]["by_question_type"]
+    parts["whatever"] = parts.pop("what")
+
+
+def with_variant(task):
+    task["variants"] = {"better": {"accuracy": 0.5, "accuracy_ci95": [0.9, 1.0], "n": 180}}
+
+
+def first_wrong(**columns):
+    return lambda rows: next(row for row in rows if row["correct"] is False).update(columns, correct=True)
+
+
+def plain(**scores):
+    """Scores of the whole alone, which those of parts cannot contradict."""
+
+    def change(task):
+        task["scores"] = {name: of for name, of in task["scores"].items() if name[:3] not in ("by_", "yes")} | scores
+
+    return change
+
+
+RAISED = plain(accuracy=0.9, accuracy_ci95=list(wilson_interval(162, 180)))
+FEWER = plain(accuracy=0.3, accuracy_ci95=[0.0, 1.0], n=90)
+VOTE = first_wrong(choice=None, step="judge")
 
 
 @pytest.mark.parametrize(
-    ("results", "predictions", "reason"),
+    ("results", "predictions", "number", "reason"),
     rows(
         "every command that reads the run refuses it, names both values and says how to go on",
-        ("a score and its interval are raised", raised, None, "scores.accuracy is 0.9; its predictions give 0."),
-        ("a prediction is removed", None, lambda rows: rows.pop(0), "items of accuracy is 180; its predictions"),
+        ("a score and its interval are raised", RAISED, None, 0, "scores.accuracy is 0.9; its predictions give 0."),
+        ("a score is undefined, but not its interval", scored(accuracy=None), None, 0, "accuracy is undefined, but"),
+        ("the number of items is another", FEWER, None, 0, "items of accuracy is 90; its predictions give 180"),
+        ("a group has another name", renamed_group, None, 0, "by_question_type has 'whatever'; its predictions have"),
+        ("the model has another name", lambda task: task.update(model="a/b"), None, 0, "no result is of q_bench/perc"),
+        ("an average is raised", scored(srcc=0.99, srcc_ci95=None), None, -1, "scores.srcc is 0.99; its predictions"),
+        ("a correlation is raised", scored(srcc=0.99, srcc_ci95=None), None, 1, "scores.srcc is 0.99; its predictions"),
+        ("a prediction is removed", None, lambda rows: rows.pop(0), 0, "items of accuracy is 180; its predictions"),
+        ("predictions stand twice", None, lambda rows: rows.extend(rows), 0, "of 180 requests there are 360"),
+        ("a variant contradicts itself", with_variant, None, 0, "scores ('better').accuracy_ci95 is [0.9, 1.0]; expec"),
+        ("a judge's vote in a run without a judge", None, VOTE, 0, "has correct=True, which contradicts its choice=No"),
+        ("a wrong choice is marked as right, in both files", None, first_wrong(), 0, "True, which contradicts its"),
     ),
 )
 @pytest.mark.filterwarnings("ignore")
-def test_scores_that_are_not_those_of_the_predictions(run, tmp_path, results, predictions, reason):
-    done = invoke("report", changed(run, tmp_path / "run", results, predictions), code=1)
+def test_scores_that_are_not_those_of_the_predictions(run, tmp_path, results, predictions, number, reason):
+    done = invoke("report", changed(run, tmp_path / "run", results, predictions, number), code=1)
     assert reason in done.stderr and "repeat the run" in done.stderr and done.stdout == ""
+
+
+@pytest.mark.usefixtures("any_scores")
+@pytest.mark.parametrize(
+    ("column", "values", "reason"),
+    rows(
+        "the report is refused; the error names the file",
+        ("a run's predictions are damaged", None, b"PAR1 and nothing more", "cannot be read as predictions"),
+        ("scores of items are strings", "own_score", ["high", "low"], "its column own_score has type string; expected"),
+        ("options are numbers", "options", [1, 2], "its column options has type int64; expected list<"),
+        ("the ids are missing", "id", None, "some or all rows have no id"),
+    ),
+)
+def test_other_types(tmp_path, column, values, reason):
+    file = write(tmp_path) / "predictions.parquet"
+    if column is None:
+        file.write_bytes(values)
+    else:
+        table = pyarrow.parquet.read_table(file).slice(0, 2).drop_columns(column)
+        table = table if values is None else table.append_column(column, pyarrow.array(values))
+        pyarrow.parquet.write_table(table, file)
+    seal(tmp_path)
+    with pytest.raises(BadResultsError, match=rf"predictions\.parquet: {reason}"):
+        write_report([tmp_path])
 
 
 @pytest.mark.parametrize(

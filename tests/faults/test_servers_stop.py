@@ -21,9 +21,11 @@ from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.serving import Server
 from eyechart.evaluators.requests.errors import EndpointError, ModelError, QuotaError
 from eyechart.evaluators.requests.types import IMAGE, Request
-from tests.evaluators.scripted_server import refusal
+from tests.evaluators.command_line import invoke
+from tests.evaluators.providers import NO_TEMPERATURE
+from tests.evaluators.scripted_server import json_response, refusal
 from tests.faults.conftest import GOOD, hostile, scored
-from tests.faults.fault import fault, rows
+from tests.faults.fault import fault, row, rows
 
 STOPS = "one request is sent, and the run stops with the reason and the option that helps, if there is one"
 FIVE = "after five requests the run stops, and the error names the option that helps"
@@ -32,10 +34,16 @@ NO_IMAGES = "image input is not supported - hint: if this is unexpected, you may
 VLLM_LOGPROBS = (
     "Requested sample logprobs of 200, which is greater than max allowed: 20 (parameter=logprobs, value=200)"
 )
+OPENAI_LOGPROBS = "Invalid 'top_logprobs': integer above maximum value. Expected a value <= 20, but got 200 instead."
 VLLM_CONTEXT = (
     "This model's maximum context length is 512 tokens. However, your prompt contains at least 600 input tokens, which "
     "exceeds this limit even without any output tokens. Please reduce the length of the input prompt. "
     "(parameter=input_tokens, value=600)"
+)
+LLAMA_CPP_CONTEXT = "request (613 tokens) exceeds the available context size (512 tokens), try increasing it"
+VLLM_LENGTH = "max_tokens=600 cannot be greater than max_model_len=512. Please request fewer output tokens."
+OPENAI_LENGTH = (
+    "max_tokens is too large: 9000. This model supports at most 4096 completion tokens, whereas you provided 9000."
 )
 # https://github.com/spiceai/spiceai/issues/7126
 OPENAI_REASONING = (
@@ -50,9 +58,12 @@ VLLM_IMAGES = "At most 1 image(s) may be provided in one prompt."
     rows(
         STOPS,
         ("a server refuses the key (401)", refusal(401, "no such"), ModelError, "cannot be used: .* 401: no such"),
+        ("a server requires a key and none is set", refusal(401), ModelError, "variable OPENAI_API_KEY"),
         ("a server does not know the model (404)", refusal(404, "no such"), ModelError, "used: .* 404: no such"),
         ("a server accepts no images", refusal(500, NO_IMAGES), ModelError, r"Start llama\.cpp.*--mmproj"),
         ("more log-probabilities than vLLM allows", refusal(400, VLLM_LOGPROBS), ModelError, "smaller --model-arg top"),
+        ("more log-probabilities than OpenAI allows", refusal(400, OPENAI_LOGPROBS), ModelError, "--model-arg top_log"),
+        ("an error repeats a known word a million times", refusal(400, "logprobs " * 10**6), ModelError, "logprobs"),
         ("the account's credit runs out (402)", refusal(402), QuotaError, "used: .* answered 402: some reason"),
         ("the quota runs out (429)", refusal(429, code=NO_QUOTA), QuotaError, "used: .* 429: some"),
     ),
@@ -68,11 +79,22 @@ def test_a_permanent_fault_stops_the_run(script, backend, make_picture, answer, 
     assert len(script.bodies) <= 2 and set(script.attempts) == {"0"}
 
 
+@fault("a provider refuses a parameter in every form", "the run stops at once and gives the provider's reason")
+def test_a_parameter_in_every_form(script, backend):
+    script.say(json_response(NO_TEMPERATURE.error, 400))
+    with pytest.raises(ModelError, match=r"cannot be used: .*'temperature' is not supported with this model"):
+        list(backend(concurrency=1).answer([Request("x", ("Every form?",), ())]))
+    assert ["temperature" in body for body in script.bodies] == [True, False]
+
+
 @pytest.mark.parametrize(
     ("message", "remedy"),
     rows(
         FIVE,
         ("prompts are longer than vLLM's context", VLLM_CONTEXT, r"smaller --max-new-tokens.*vLLM: --max-model-len"),
+        ("prompts are longer than llama.cpp's context", LLAMA_CPP_CONTEXT, r"llama\.cpp: --ctx-size"),
+        ("replies may be longer than OpenAI's model allows", OPENAI_LENGTH, "Set a smaller --max-new-tokens"),
+        ("replies may be longer than vLLM's context", VLLM_LENGTH, r"smaller --max-new-tokens.*--max-model-len"),
         ("replies are too short for the reasoning of OpenAI's model", OPENAI_REASONING, "a larger --max-new-tokens"),
         ("prompts have more images than vLLM accepts", VLLM_IMAGES, "a larger --limit-mm-per-prompt"),
         ("all requests fail for an unknown reason", "an error of another kind, 12", "first 5 requests all failed"),
@@ -106,12 +128,19 @@ def test_a_server_that_points_elsewhere(script, backend):
         assert other.log == []
 
 
-@fault("the proxy's address has an unknown scheme", "the run stops and names the variable, without its password")
-def test_an_environment_without_a_client(backend, monkeypatch):
-    monkeypatch.setenv("ALL_PROXY", "ftp://me:secret@127.0.0.1:1")
-    with pytest.raises(UsageError, match=r"the environment variables for proxies .*Unknown scheme") as caught:
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    rows(
+        "the run stops and names the variable, without its password",
+        ("SSL_CERT_FILE names a missing file", "SSL_CERT_FILE", "/nowhere/certificates.pem", "FileNotFoundError"),
+        ("the proxy's address has an unknown scheme", "ALL_PROXY", "ftp://me:secret@127.0.0.1:1", "Unknown scheme"),
+    ),
+)
+def test_an_environment_without_a_client(backend, monkeypatch, name, value, reason):
+    monkeypatch.setenv(name, value)
+    with pytest.raises(UsageError, match=rf"the environment variables for proxies .*{reason}") as caught:
         list(backend().answer([Request("x", ("What?",), ())]))
-    assert "ALL_PROXY" in str(caught.value) and "secret" not in str(caught.value)
+    assert name in str(caught.value) and "secret" not in str(caught.value)
 
 
 @fault("an address lacks its /v1 (404)", "the run stops, and the error suggests the address with it")
@@ -140,9 +169,16 @@ def test_a_server_that_is_not_there_stops_all(ask, monkeypatch):
         ask(base_url="http://127.0.0.1:9/v1", max_retries=2)
 
 
-@fault("a server stops returning log-probabilities", "the run stops and gives the reason")
-def test_a_server_that_loses_logprobs(script, backend):
-    script.say(scored((" good", -1), (" poor", -2)), {"choices": [{"message": {"content": "x"}}]})
+@pytest.mark.parametrize(
+    "logprobs",
+    rows(
+        "the run stops and gives the reason",
+        ("a server stops returning log-probabilities", {}),
+        ("a server returns one log-probability", {"logprobs": {"content": [{"token": "x", "logprob": -1}]}}),
+    ),
+)
+def test_a_server_that_loses_logprobs(script, backend, logprobs):
+    script.say(scored((" good", -1), (" poor", -2)), {"choices": [{"message": {"content": "x"}, **logprobs}]})
     requests = [Request(str(i), ("Rate.",), (), words=("good", "poor")) for i in range(2)]
     responses = backend(concurrency=1).answer(requests)
     assert next(responses).logits == {"good": -1, "poor": -2}
@@ -151,8 +187,10 @@ def test_a_server_that_loses_logprobs(script, backend):
 
 
 DRIP = {"body": " ", "repeat": 600, "pause": 0.2}
+ENDLESS = {"body": "x" * 2**20, "repeat": 2**20}
 BOMB = {"file": "bomb", "headers": {"Content-Encoding": "gzip, gzip"}}
 NO_LIST = "answered with status 200, but the answer is not a list of models"
+TOO_LONG = "was not ready within 2 s: .*more than 16,777,216 bytes"
 LATE = "was not ready within 2 s: .* was not answered completely"
 MODELS = "/v1/models"
 
@@ -166,14 +204,23 @@ def models(*listed):
     rows(
         "the run ends with one line within `serve_timeout`",
         ("a started server lists its models as null", MODELS, {"body": "null"}, NO_LIST),
+        ("a started server's list is 100,000 levels deep", MODELS, {"body": '{"data":' + "[" * 10**5}, NO_LIST),
+        ("a started server's list has a number of a million digits", MODELS, {"body": "[" + "9" * 10**6}, NO_LIST),
+        ("a started server lists a million numbers", MODELS, {"body": f'{{"data": [{"1," * 10**6}1]}}'}, NO_LIST),
+        ("a started server lists a model without an id", MODELS, models({}), NO_LIST),
+        ("a started server lists an id that is not UTF-8", MODELS, {"file": "latin"}, NO_LIST),
         ("a started server lists an id with a million letters", MODELS, models({"id": "m" * 10**6}), NO_LIST),
         ("a started server's list is compressed twice", MODELS, BOMB, NO_LIST),
+        ("a started server's list never ends", MODELS, ENDLESS, TOO_LONG),
+        ("a started server's list comes byte by byte", MODELS, DRIP, LATE),
         ("a started server's health comes byte by byte", "/health", DRIP, LATE),
         ("a started server answers 503 for ever", "/health", {"status": 503}, "was not ready within 2 s"),
     ),
 )
 def test_a_started_server_that_never_says_what_it_serves(tmp_path, path, page, reason):
-    (tmp_path / "bomb").write_bytes(gzip.compress(gzip.compress(bytes(10**8), 1), 9))
+    if page is BOMB:
+        (tmp_path / "bomb").write_bytes(gzip.compress(gzip.compress(bytes(2 * 10**7), 1), 9))
+    (tmp_path / "latin").write_bytes(b'{"data": [{"id": "\xe9"}]}')
     server = Server(hostile(tmp_path, **{path: page}), "m", tmp_path / "server.log")
     begin = time.monotonic()
     with contextlib.closing(server), pytest.raises((ModelError, EndpointError), match=reason) as caught:
@@ -188,6 +235,7 @@ def test_a_started_server_that_never_says_what_it_serves(tmp_path, path, page, r
         "nothing is sent there",
         ("a started server redirects `/health` to another server", "/health"),
         ("a started server redirects `/v1/models` to another server", "/v1/models"),
+        ("a started server redirects `/version` to another server", "/version"),
     ),
 )
 def test_a_started_server_that_points_elsewhere(tmp_path, monkeypatch, path):
@@ -198,6 +246,28 @@ def test_a_started_server_that_points_elsewhere(tmp_path, monkeypatch, path):
         with contextlib.closing(server):
             assert server.start(EndpointOptions()).served_name == "m"
         assert other.log == []
+
+
+OTHER = models({"id": "other"})
+
+
+@pytest.mark.parametrize(
+    "is_started",
+    [
+        row(
+            "a started server serves another model than `--model`",
+            "a line names both; the other one is asked for",
+            True,
+        ),
+        row("a server lists another model than `--model`, but answers", "a line names both", False),
+    ],
+)
+def test_a_server_of_another_model(script, http, tmp_path, is_started):
+    http.expect_request(MODELS).respond_with_data(OTHER["body"])
+    script.say(GOOD)
+    server = ("--serve", hostile(tmp_path, **{MODELS: OTHER})) if is_started else ("--base-url", http.url_for("/v1"))
+    options = ["--model", "m", *server, "--mini", "--limit", "2", "--out", tmp_path / "out"]
+    assert "lists 'other', but not 'm'" in invoke("run", "q_bench/perception", *options, code=0).output
 
 
 @fault("a server's list of models is malformed, in seven forms", "the model is asked without it")
@@ -252,10 +322,13 @@ if kind in ("session", "group", "parent") and os.fork() == 0:
     os.setsid()
     deaf()
     begin("worker")
-if kind == "daemon":
+if kind in ("daemon", "launcher"):
     daemon()
 if kind == "deaf":
     deaf()
+if kind == "launcher":
+    time.sleep(1)
+    sys.exit(0)
 if kind == "parent":
     os.kill(os.getppid(), signal.SIGQUIT)
 if kind == "group":
@@ -263,7 +336,7 @@ if kind == "group":
     os.killpg(0, signal.SIGKILL)
 begin("server")
 """
-COUNTS = {"deaf": 1, "group": 1}
+COUNTS = {"alone": 1, "deaf": 1, "launcher": 1, "group": 1}
 
 
 def is_running(pid):
@@ -290,6 +363,9 @@ def started(kind, patience, folder):
     run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
         wait_for(lambda: len([*pids.iterdir()]) == COUNTS.get(kind, 2), "the server starts")
+        # A signal while anyio starts the run's event loop is waited for without end.
+        wait_for(lambda: run.poll() is not None or psutil.Process(run.pid).num_threads() > 2, "the run waits for it")
+        time.sleep(0.1)
         yield run
         output, _ = run.communicate(timeout=120)
         assert run.returncode != 0, output
@@ -308,12 +384,16 @@ SECOND = (signal.SIGINT, signal.SIGINT)
     ("kind", "signals", "patience"),
     rows(
         "no process of the server is left",
+        ("a run is killed while its server runs", "alone", (signal.SIGKILL,), 1),
         ("a run is killed while its server, which ignores SIGTERM, runs", "deaf", (signal.SIGKILL,), 1),
         ("a run is killed while a worker in a session of its own runs", "session", (signal.SIGKILL,), 1),
         ("a run is killed while a daemon of its server runs", "daemon", (signal.SIGKILL,), 1),
+        ("a run gets SIGTERM while a daemon of its server runs", "daemon", (signal.SIGTERM,), 1),
         ("the terminal of a run is closed (SIGHUP) while a daemon of its server runs", "daemon", (signal.SIGHUP,), 1),
+        ("a run gets Ctrl-C while a worker in a session of its own runs", "session", (signal.SIGINT,), 1),
         ("a run gets Ctrl-C twice while its server, which ignores SIGTERM, runs", "deaf", SECOND, 600),
         ("a run gets Ctrl-C, then is killed", "session", (signal.SIGINT, signal.SIGKILL), 1),
+        ("a server is a launcher that starts a daemon and ends", "launcher", (), 600),
         ("a server kills its process group, but not a worker in a session of its own", "group", (), 600),
         ("a server sends SIGQUIT to the process that started it", "parent", (), 1),
     ),

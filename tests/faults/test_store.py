@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import math
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -67,6 +68,8 @@ def database(statements, stored=3):
     return make
 
 
+LACKING = "ALTER TABLE responses DROP COLUMN model"
+FOREIGN = "PRAGMA application_id = 2000000000"
 NEWER = f"PRAGMA user_version = {responses.SCHEMA + 1}"
 TRIGGER = "CREATE TRIGGER gone AFTER INSERT ON responses BEGIN DELETE FROM responses; END"
 VIEW = "ALTER TABLE responses RENAME TO others; CREATE VIEW responses AS SELECT * FROM others"
@@ -78,7 +81,10 @@ VIEW = "ALTER TABLE responses RENAME TO others; CREATE VIEW responses AS SELECT 
         "it is refused before any request, and not changed, not even by `prune --all`",
         ("another program's text file has the store's name", diary, "file is not a database. Move the file away"),
         ("another program's database", database("CREATE TABLE diary (day)", 0), "not a response store"),
+        ("another program's empty database", database(FOREIGN, 0), "not a response store"),
         ("a newer version wrote the store", database(NEWER), "schema 2; this one knows 1). Update eyechart"),
+        ("the store's table lacks a column", database(LACKING), "was changed: it contains CREATE TABLE"),
+        ("the store has no table", database("DROP TABLE responses"), "was changed: it contains no table. Move"),
         ("a database trigger deletes each stored answer", database(TRIGGER), "CREATE TRIGGER gone"),
         ("the store's table is a view, which takes no rows", database(VIEW), "CREATE VIEW responses"),
     ),
@@ -90,6 +96,16 @@ def test_what_is_no_store_of_ours(path, make, reason):
     with pytest.raises(StoreError):
         responses.clear(path)
     assert path.read_bytes() == before
+
+
+@fault("an empty file has the store's name", "it is turned into a store")
+def test_an_empty_file_becomes_a_store(path):
+    path.parent.mkdir()
+    path.touch()
+    fill(path, 1)
+    with ResponseStore.open(path) as store:
+        store.check()
+        assert list(store.get(keys(2))) == keys(1)
 
 
 @fault("a folder has the store's name, or a file has the name of its folder", "the error names it and what to do")
@@ -177,6 +193,18 @@ def test_a_full_disk_loses_nothing(disk):
         assert len(store.get([*keys(count), b"one"])) == count + 1
 
 
+@fault("a store on a full disk is cleared", "it is cleared, although SQLite cannot write")
+def test_a_store_on_a_full_disk_can_be_cleared(disk):
+    path = disk / "responses.sqlite"
+    put_until_full(path)
+    (disk / "others").write_bytes(bytes(os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize))
+    responses.clear(path)
+    fill(path, 3)
+    with ResponseStore.open(path) as store:
+        store.check()
+        assert sorted(store.get(keys(10))) == keys(3)
+
+
 OPEN_AND_PUT = """
 import sys
 from pathlib import Path
@@ -219,9 +247,21 @@ READ_ON = "the error names the store and the command that removes only this answ
     rows(
         READ_ON,
         ("a stored answer is not JSON", "value = x'7b'", "not JSON"),
+        ("a stored answer is a number", "value = 7", "'value': 7"),
+        ("a stored answer is a JSON list", "value = '[1]'", "should be a dictionary"),
         ("a stored answer has a field from another version", """value = '{"a": 1}'""", "a': 1"),
+        ("the text of a stored answer is a number", """value = '{"text": 5, "reasoning": 6}'""", "text': 5"),
         ("a stored logit is infinite", """value = '{"logits": {"good": 1e999}}'""", "logits.good': inf"),
+        ("a stored logit is a text", """value = '{"logits": {"good": "0.5"}}'""", "logits.good': '0.5'"),
+        ("a stored loss covers no tokens", """value = '{"losses": [[0.5, 0]]}'""", "losses.0.1': 0"),
+        ("a stored count of tokens is negative", """value = '{"usage": {"n": -1}}'""", "usage.n': -1"),
+        ("a stored count of tokens is too large", f"""value = '{{"usage": {{"n": {2**63}}}}}'""", f"usage.n': {2**63}"),
+        ("a stored answer nests lists deeply", f"value = '{'[' * 9000}'", "not JSON"),
+        ("the time of a stored answer is before 1970", "stored_at = -0.5", "'stored_at': -0.5"),
+        ("the time of a stored answer is after any date", "stored_at = 2.5e11", "'stored_at': 250000000000.0"),
+        ("the time of a stored answer is binary", "stored_at = x'35'", "'stored_at': b'5'"),
         ("the key of a stored answer is text", "key = 'a'", "'key': 'a'"),
+        ("the model of a stored answer is not text", "model = x'00'", "'model': b"),
     ),
 )
 def test_answers_that_were_edited(path, change, reason):
@@ -260,6 +300,14 @@ def test_the_command_that_removes_what_cannot_be_read():
     assert done.exit_code == 1 and "eyechart store prune --unreadable" in done.output
     assert "1 answer removed" in invoke("store", "prune", "--unreadable").output
     assert "2 answers" in invoke("store", "info").output
+
+
+@fault("a store with an edited row is cleared by `eyechart store prune --all`", "all answers are removed")
+def test_a_store_with_an_edited_row_can_be_cleared(path):
+    fill(path, 3)
+    with ResponseStore.open(path) as store:
+        store._connection.execute("UPDATE responses SET stored_at = 'yesterday' WHERE key = ?", keys(1))
+    assert responses.clear(path) == {"a/b": 3}
 
 
 @fault("a custom backend returns a logit of NaN", "it is not stored, so no later run fails because of it")
@@ -307,12 +355,28 @@ def overwrite(file):
     os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
+def replace(file):
+    """Replace a file like `rsync -t`: a new file with the same size and modification time."""
+    new = file.with_name("new")
+    shutil.copy2(file, new)
+    overwrite(new)
+    new.replace(file)
+
+
 def of_model(folder):
     return model_fingerprint(str(folder), MODEL)
 
 
+def of_adapter(folder):
+    return model_fingerprint("org/model", MODEL, str(folder))
+
+
 def of_served_file(folder):
     return serving._fingerprint(str(folder / "model-00001-of-00002.gguf"), ())
+
+
+def of_served_adapter(folder):
+    return serving._fingerprint("org/model", ("--lora-modules", f"a={folder}"))
 
 
 @pytest.mark.parametrize(
@@ -320,6 +384,10 @@ def of_served_file(folder):
     rows(
         "it counts as a different model; no stored answer is used",
         ("a model's weights are overwritten with others of the same size and time", WEIGHTS, overwrite, of_model),
+        ("a model's weights are replaced by others of the same size and time", WEIGHTS, replace, of_model),
+        ("an adapter's weights are overwritten", "adapter_model.safetensors", overwrite, of_adapter),
+        ("a served adapter is overwritten", "adapter_model.safetensors", overwrite, of_served_adapter),
+        ("another part of a served model is overwritten", "model-00002-of-00002.gguf", overwrite, of_served_file),
         ("a served model's file is overwritten", "model-00001-of-00002.gguf", overwrite, of_served_file),
     ),
 )
@@ -340,6 +408,14 @@ def test_a_kept_digest_that_is_damaged_is_not_used(weights, tmp_path):
     content = cached.read_text()
     cached.write_text(content[:-1])
     assert files_digest(folder) == before and cached.read_text() == content
+
+
+@fault("a weight file was written less than two seconds ago", "its hash is not cached, because file times are rounded")
+def test_a_file_that_was_just_written(weights, tmp_path, monkeypatch):
+    folder, _ = weights()
+    monkeypatch.setattr(digests, "_ROUNDING", 60)
+    files_digest(folder)
+    assert not (tmp_path / "home" / "file_digests").exists()
 
 
 @fault("a weight file changes while it is hashed, on a drive whose clock is behind", "its hash is not cached")
@@ -368,3 +444,24 @@ def test_what_is_no_file(weights):
     os.mkfifo(folder / "pipe")
     (folder / "link").symlink_to("nowhere")
     assert files_digest(folder) == before
+
+
+@fault("one of several answers cannot be stored", "none of them is stored; later answers are")
+def test_a_batch_is_stored_whole_or_not_at_all(path):
+    trigger = "CREATE TRIGGER stop BEFORE INSERT ON responses WHEN new.key = x'02' "
+    with ResponseStore.open(path) as store:
+        store._connection.execute(trigger + "BEGIN SELECT raise(ABORT, 'stopped'); END")
+        with pytest.raises(StoreError, match="stopped"):
+            store.put("a/b", {b"\x01": Answer(), b"\x02": Answer()})
+        assert store.get([b"\x01", b"\x02"]) == {}
+        store.put("a/b", {b"\x01": Answer()})
+        assert store.get([b"\x01"]) == {b"\x01": Answer()}
+
+
+@fault("the store is truncated in the middle", "reading reports it; `prune --all` clears it")
+def test_a_store_that_is_cut_off(path):
+    fill(path, 500)
+    os.truncate(path, path.stat().st_size // 2)
+    with pytest.raises(StoreError, match=r"malformed.*`eyechart store prune --all`"), ResponseStore.open(path) as store:
+        store.check()
+    assert responses.clear(path) == {}
