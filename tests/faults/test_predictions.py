@@ -135,13 +135,13 @@ def test_no_file(tmp_path):
 
 
 # Of chat templates, and of the reasoning parsers of vLLM and SGLang.
+NAMES = (
+    "think THINKING thought thoughts reason reasoning reflection reflections reflecting analysis analyzing plan cot "
+    "scratchpad scratch_pad scratch-pad inner_monologue antThinking chain_of_thought seed:think longcat_think think1 "
+    "thinkingprocess brainstorming 推理 思考过程"
+)
 FORMS = [
-    *((f"<{name}>", f"</{name}>") for name in ("think", "THINKING", "thought", "thoughts", "reason", "reasoning")),
-    *((f"<{name}>", f"</{name}>") for name in ("reflection", "reflections", "reflecting", "analysis", "analyzing")),
-    *((f"<{name}>", f"</{name}>") for name in ("scratchpad", "scratch_pad", "scratch-pad", "inner_monologue", "cot")),
-    *((f"<{name}>", f"</{name}>") for name in ("plan", "antThinking", "chain_of_thought", "seed:think", "think1")),
-    *((f"<{name}>", f"</{name}>") for name in ("thinkingprocess", "longcat_think", "brainstorming")),
-    *(("<推理>", "</推理>"), ("<思考过程>", "</思考过程>")),
+    *((f"<{name}>", f"</{name}>") for name in NAMES.split()),
     ('<think mode="slow">', "</think >"),
     ("[THINK]", "[/THINK]"),
     ("◁think▷", "◁/think▷"),

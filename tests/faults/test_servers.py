@@ -211,7 +211,6 @@ def said(text):
 
 
 BEFORE = ((1, -1.0), (2, -2.0))
-NOTHING = (*BEFORE, (3, -9999.0))
 
 
 @pytest.mark.parametrize(
@@ -225,7 +224,7 @@ NOTHING = (*BEFORE, (3, -9999.0))
         ),
         *rows(
             "the item has an error that gives the reason",
-            ("a server returns a probability of 0 for a text", prompt_of(*NOTHING), EndpointError, "of 0"),
+            ("a server returns a probability of 0 for a text", prompt_of(*BEFORE, (3, -9999)), EndpointError, "of 0"),
             ("a log-probability of a text is NaN", prompt_of(*BEFORE, (3, math.nan)), EndpointError, "should be less"),
         ),
     ],

@@ -42,9 +42,7 @@ VLLM_CONTEXT = (
 )
 LLAMA_CPP_CONTEXT = "request (613 tokens) exceeds the available context size (512 tokens), try increasing it"
 VLLM_LENGTH = "max_tokens=600 cannot be greater than max_model_len=512. Please request fewer output tokens."
-OPENAI_LENGTH = (
-    "max_tokens is too large: 9000. This model supports at most 4096 completion tokens, whereas you provided 9000."
-)
+OPENAI_LENGTH = "max_tokens is too large: 9000. This model supports at most 4096 completion tokens, whereas you ..."
 # https://github.com/spiceai/spiceai/issues/7126
 OPENAI_REASONING = (
     "Could not finish the message because max_tokens or model output limit was reached. Please try again with higher "
