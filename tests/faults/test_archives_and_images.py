@@ -12,6 +12,7 @@ import tarfile
 import tempfile
 import time
 import warnings
+import zipfile
 from pathlib import Path
 
 import datasets
@@ -28,6 +29,7 @@ from eyechart.datasets_scripts.common.errors import BadAnnotationError, BadArchi
 from eyechart.datasets_scripts.common.files import archives
 from eyechart.datasets_scripts.common.files.archives import unpack
 from eyechart.datasets_scripts.common.files.readers import read_json_rows
+from eyechart.datasets_scripts.common.fingerprint import folder_fingerprint
 from eyechart.datasets_scripts.common.images import encoded_image, open_image
 from eyechart.datasets_scripts.common.paths import find_image
 from eyechart.datasets_scripts.own_data import load_own
@@ -64,6 +66,7 @@ def truncated(name: str) -> bytes:
     rows(
         REFUSED,
         ("a member path that leads out of the folder", "images/../../evil.png"),
+        ("a member with an absolute path", "/tmp/evil.png"),
         ("a member with a Windows drive path", "C:\\evil.png"),
     ),
 )
@@ -78,9 +81,11 @@ def test_outside(tmp_path, name):
     ("members", "reason"),
     rows(
         REFUSED,
+        ("a symbolic link to /etc", [special("link", tarfile.SYMTYPE, "/etc"), ("link/a", b"")], "'link' is"),
         ("a symbolic link to a parent folder", [special("a/link", tarfile.SYMTYPE, "../../..")], "'a/link' is"),
         ("a hard link to outside", [FILES[0], special("b", tarfile.LNKTYPE, "../bad.archive")], "'b' is refused"),
         ("a device", [special("null", tarfile.CHRTYPE)], "'null' is refused: .* special file"),
+        ("a name of 5,000 letters", [("x" * 5000, b"x")], "cannot be unpacked: File name too long"),
         ("a file where a folder is expected", [("a", b"x"), ("a/b", b"x")], "cannot be unpacked: "),
     ),
 )
@@ -98,6 +103,16 @@ def test_rights(tmp_path):
     assert not stat.S_IMODE((Path(folder) / "a").stat().st_mode) & 0o6022
 
 
+@fault("a symbolic link in a zip file", "it is unpacked as a small text file")
+def test_zip_link(tmp_path):
+    info = zipfile.ZipInfo("link")
+    info.create_system, info.external_attr = 3, (stat.S_IFLNK | 0o777) << 16
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr(info, "/etc/passwd")
+    folder = Path(unpack(str(tmp_path / "a.zip"), str(tmp_path / "out")))
+    assert not (folder / "link").is_symlink() and (folder / "link").read_text() == "/etc/passwd"
+
+
 @fault("an archive unpacks to more than the allowed size", REFUSED)
 def test_size(tmp_path, monkeypatch):
     for limit, least in (("MAX_BYTES", 6005), ("MAX_MEMBERS", 3)):
@@ -107,6 +122,13 @@ def test_size(tmp_path, monkeypatch):
             refused(archive, tmp_path / "out", r"unpacks to more than [\d,]+ bytes or [\d,]+ files, the limit")
             monkeypatch.setattr(archives, limit, least)
             assert contents(unpack(str(archive), str(tmp_path / f"out {limit}"))) == dict(FILES)
+
+
+@fault("a header understates the unpacked size of a member", REFUSED)
+def test_understated(tmp_path):
+    archive = write_zip(tmp_path / "liar.zip", [("zeros", bytes(2**20))])
+    archive.write_bytes(archive.read_bytes().replace((2**20).to_bytes(4, "little"), (100).to_bytes(4, "little")))
+    refused(archive, tmp_path / "out", r"corrupt: .*CRC")
 
 
 @fault("an encrypted zip file", "it is refused; the message says what to do")
@@ -123,8 +145,9 @@ def test_encrypted(tmp_path):
     "content",
     rows(
         REFUSED,
+        ("an archive of 0 bytes", b""),
         ("a sign-in page saved as an archive", b"<html>Sign in</html>" * 100),
-        *((f"a truncated archive, {name}", truncated(name)) for name in ("images.tar.gz", "images.zip")),
+        *((f"a truncated archive, {name}", truncated(name)) for name in ("images.tar", "images.tar.gz", "images.zip")),
     ),
 )
 def test_no_archive(tmp_path, content):
@@ -173,6 +196,7 @@ REFUSED_of_images = "the image is refused; the error names its file"
         ("a file of 0 bytes", b"", r"empty \(0 bytes\)"),
         ("a tiny PNG file of 3.6 gigapixels", png_header(60_000, 60_000), "the image has .*pixels"),
         ("an SVG, which may contain scripts", b"<svg xmlns='http://www.w3.org/2000/svg'/>", "not an image"),
+        ("a PNG whose header declares more pixels than it has", png_header(100, 100), "corrupt or truncated"),
         ("a TIFF of floats", encoded(Image.new("F", (4, 4)), "TIFF"), r"32-bit pixels \(mode F\)"),
     ),
 )
@@ -205,6 +229,7 @@ def huge(path):
     rows(
         REFUSED_of_images,
         ("a named pipe", os.mkfifo, "it is a folder, a pipe or a device"),
+        ("a missing file", Path.exists, "No such file"),
         ("a link to /dev/zero", lambda path: path.symlink_to("/dev/zero"), "it is a folder, a pipe or a device"),
         ("a link to itself", lambda path: path.symlink_to("a.png"), "Too many levels"),
         ("a file of 5 GB", huge, "it has 5,000,000,000 bytes; the limit"),
@@ -214,6 +239,12 @@ def test_files(make, reason, tmp_path):
     make(tmp_path / "a.png")
     with pytest.raises(BadImageError, match=rf"a\.png: the image cannot be read: {reason}"):
         open_image(tmp_path / "a.png")
+
+
+@fault("an image cell without bytes and without a path", REFUSED_of_images)
+def test_empty_cell():
+    with pytest.raises(BadImageError, match="the image has neither bytes nor a path"):
+        open_image({"bytes": None, "path": None})
 
 
 @fault("a PostScript file with an image's suffix, which Pillow passes to another program", "no program is started")
@@ -262,6 +293,16 @@ def test_large_images_at_once(tmp_path):
     assert decoded == "True" and int(peak) < 1_200_000, done.stderr
 
 
+@fault("a named pipe and a link to /dev/zero in a release's folder", "the fingerprint ignores them")
+def test_fingerprint(tmp_path):
+    (tmp_path / "a.json").write_text("[]")
+    os.mkfifo(tmp_path / "pipe.json")
+    (tmp_path / "zero.json").symlink_to("/dev/zero")
+    before = folder_fingerprint(str(tmp_path))
+    (tmp_path / "a.json").write_text("[1]")
+    assert folder_fingerprint(str(tmp_path)) != before
+
+
 @fault("the user's own data file is a named pipe, or annotations are a link to /dev/zero", "one line; nothing is read")
 def test_data_files(tmp_path):
     os.mkfifo(tmp_path / "data.jsonl")
@@ -301,6 +342,9 @@ def own_files(folder, names):
         ("a path in data leads to the folder above", "../secret.png"),
         ("an absolute path in data is outside of its folder", "{folder}/secret.png"),
         ("a path in data is a link to a file outside of its folder", "link.png"),
+        ("a path in data leads through a link to a folder outside", "up/secret.png"),
+        ("a path in data contains a NUL character", "photos/1.png\0"),
+        ("a path in data is a chain of file systems", "zip://secret.png::{folder}/secret.zip"),
         ("a path in data is a web address", "https://example.com/secret.png"),
     ),
 )
@@ -346,9 +390,15 @@ def test_a_link_in_a_release(tmp_path):
         datasets_scripts.load_dataset("kadis700k", data_dir=release)
 
 
-@fault("an embedded image has the path of a file outside", "the bytes count; no file is read")
-def test_embedded_images_with_paths(tmp_path, monkeypatch):
-    name, content = "{folder}/secret.png", encoded(noise(), "PNG")
+@pytest.mark.parametrize(
+    ("name", "content"),
+    rows(
+        "the bytes count; no file is read",
+        ("an embedded image has the path of a file outside", "{folder}/secret.png", encoded(noise(), "PNG")),
+        ("an embedded image of no bytes has the path of a file outside", "{folder}/secret.png", b""),
+    ),
+)
+def test_embedded_images_with_paths(name, content, tmp_path, monkeypatch):
     *_, path = own_files(tmp_path, [])
     for file in (tmp_path / "secret.png", tmp_path / "1.png"):
         file.write_bytes(b"secret")

@@ -36,7 +36,10 @@ NAMED = "a model card is refused; the reason names the value and the recomputed 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> OwnBoard:
     """A board with a release of sixty questions, and two models."""
-    return OwnBoard.with_two_models(tmp_path_factory.mktemp("own"))
+    own = OwnBoard.with_two_models(tmp_path_factory.mktemp("own"))
+    own.build()
+    own.space.rename(own.folder / "built")
+    return own
 
 
 @pytest.fixture
@@ -46,30 +49,45 @@ def own(made: OwnBoard) -> OwnBoard:
     return made
 
 
+def changing(change: Callable[[list[dict[str, Any]]], Any]) -> Callable[[Path], None]:
+    return lambda folder: change_rows(folder, change)
+
+
 def column(**values: Any) -> Callable[[Path], None]:
     """A change of columns in all rows; a value may be a function of the row."""
 
-    def change(folder: Path) -> None:
-        def each(rows: list[dict[str, Any]]) -> None:
-            for row in rows:
-                row.update({name: value(row) if callable(value) else value for name, value in values.items()})
+    def change(rows: list[dict[str, Any]]) -> None:
+        for row in rows:
+            row.update({name: value(row) if callable(value) else value for name, value in values.items()})
 
-        change_rows(folder, each)
-
-    return change
+    return changing(change)
 
 
 def only(keep: Callable[[dict[str, Any]], bool]) -> Callable[[Path], None]:
     """Only some of the predictions."""
-    return lambda folder: change_rows(folder, lambda rows: rows.__setitem__(slice(None), filter(keep, list(rows))))
+    return changing(lambda rows: rows.__setitem__(slice(None), filter(keep, list(rows))))
+
+
+def stating(change: Callable[[Any], Any]) -> Callable[[Path], None]:
+    """A change of the result, or of what surrounds it."""
+    return lambda folder: change_results(folder, lambda content: change(content["tasks"]))
 
 
 def setting(**values: Any) -> Callable[[Path], None]:
-    return lambda folder: change_results(folder, lambda content: content["tasks"][0]["settings"].update(values))
+    return stating(lambda tasks: tasks[0]["settings"].update(values))
 
 
 def score(**values: Any) -> Callable[[Path], None]:
-    return lambda folder: change_results(folder, lambda content: content["tasks"][0]["scores"].update(values))
+    return stating(lambda tasks: tasks[0]["scores"].update(values))
+
+
+def of_another(folder: Path) -> None:
+    shutil.copy(folder.with_name("good") / PREDICTIONS_FILE, folder)
+
+
+def of_one_pass(rows: list[dict[str, Any]]) -> None:
+    main = {row["id"]: row for row in rows if row["pass"] == "main"}
+    rows[:] = [main[row["id"]] | {"pass": row["pass"]} for row in rows]
 
 
 def right_option(row: dict[str, Any]) -> str:
@@ -82,20 +100,32 @@ def right_option(row: dict[str, Any]) -> str:
     rows(
         IGNORED,
         ("scores are raised", score(circular_accuracy=1.0, circular_accuracy_ci95=[0.99, 1.0])),
+        ("a group is removed from the scores", score(by_floor={})),
         ("distractors are removed from the options", column(options=lambda row: [right_option(row)], answer="A")),
         ("other right answers", column(answer=lambda row: row["text"], label=right_option)),
+        ("all replies are marked as right", column(correct=True, circular_correct=True)),
+        ("another group", column(groups={"floor": "a"})),
         ("each question has an image of its own", column(cluster=lambda row: row["id"])),
         ("a chance level of 0", score(random_guess=0.0)),
         ("a setting names a file as the human labels", setting(human_labels="/dev/zero")),
+        ("a setting names a run without images", setting(blind_run="/dev/zero")),
+        ("a setting names a run of solved questions", setting(exclude_blind_solved="/dev/zero")),
     ),
 )
 def test_ignored(own: OwnBoard, change: Callable[[Path], None]) -> None:
-    own.build()
+    shutil.copytree(own.folder / "built", own.space)
     before = own.rows()
     assert [(row["rank"], row["values"][0][0]) for row in before] == [(1, 0.9), (2, 0.4)] and own.shown()["chance"] > 0
     change(own.entries / "poor")
     assert own.build().rejected == []
     assert [row | {"run": ""} for row in own.rows()] == [row | {"run": ""} for row in before]
+
+
+@fault("one pass of MMBench is copied under the names of the others", IGNORED)
+def test_copied_pass(own: OwnBoard) -> None:
+    change_rows(own.entries / "good", of_one_pass)
+    own.build()
+    assert [row["values"][0][0] for row in own.rows()] == [0.4, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -105,7 +135,13 @@ def test_ignored(own: OwnBoard, change: Callable[[Path], None]) -> None:
         ("passes are dropped and one is declared", only(lambda row: row["pass"] == "main"), "24 questions left out"),
         ("the worst items are dropped", only(lambda row: int(row["id"][1:]) < N / 2), "30 items of the release have"),
         ("an item that is not in the release", column(id=lambda row: row["id"] + "x"), "are not in the release"),
+        ("a prediction stands twice", changing(lambda rows: rows.append(rows[0])), "two pred"),
+        ("20 times as many predictions as requests", changing(lambda rows: rows.extend(20 * rows)), "at most 1,200"),
         ("a limited run", setting(limit=30), "run used --limit 30"),
+        ("repeats of which the best counts", setting(repeats=3), "settings.repeats is 3"),
+        ("another prompt", setting(prompt_id="mine/1"), "settings.prompt_id is 'mine/1'"),
+        ("a second result of the task", stating(lambda tasks: tasks.append(tasks[0])), "repeats the task, dataset"),
+        ("predictions that belong to other results", of_another, "does not belong to the results"),
     ),
 )
 def test_refused(own: OwnBoard, change: Callable[[Path], None], reason: str) -> None:
@@ -121,6 +157,7 @@ def test_refused(own: OwnBoard, change: Callable[[Path], None], reason: str) -> 
         APART,
         ("no predictions", lambda folder: (folder / PREDICTIONS_FILE).unlink()),
         ("the column task names another one", column(task="other")),
+        ("all predictions are of a second repeat", column(repeat=2)),
         ("a judge is declared", setting(judge={"name": "a-judge"})),
     ),
 )
@@ -221,8 +258,14 @@ def with_text(task: dict[str, Any]) -> None:
     task["settings"]["max_new_tokens"] = "x"
 
 
-def change_reply(rows: list[dict[str, Any]]) -> None:
-    next(row for row in rows if row["correct"])["text"] = "I would rather not say."
+def put(key: str, value: Any) -> Any:
+    """Changes a column of the first prediction that is right."""
+    return lambda rows: next(row for row in rows if row["correct"]).update({key: value})
+
+
+def swap_answer(rows: list[dict[str, Any]]) -> None:
+    row = next(row for row in rows if row["correct"])
+    row["answer"] = "B" if row["answer"] == "A" else "A"
 
 
 def mark_right(rows: list[dict[str, Any]]) -> None:
@@ -234,6 +277,10 @@ def mark_right(rows: list[dict[str, Any]]) -> None:
     rows(
         "a model card is refused, also with --data-name; the reason names the value and the recomputed one",
         ("a score of an own task is raised", score(circular_accuracy=0.99), "circular_accuracy is 0.99; its pred"),
+        ("an interval of an own task is narrowed", score(circular_accuracy_ci95=[0.9, 0.9]), "_ci95[0] is 0.9; its"),
+        ("a chance level of an own task is lowered", score(random_guess=0.0), "random_guess is 0.0; its predictions"),
+        ("an own task states fewer items", score(n_questions=24), "the scores are of 24 of 60 items"),
+        ("an own task has another headline", stating(lambda t: t[0].update(headline="vanilla_accuracy")), "headline"),
         ("--limit is removed from an own task", setting(data={"is_mini": False, "rows": 600}), "60 of 600 items"),
     ),
 )
@@ -255,12 +302,16 @@ def test_own_task(own: OwnBoard, change: Callable[[Path], None], reason: str) ->
             NAMED,
             ("a score is raised", scored(accuracy=0.99), None, "scores.accuracy is 0.99; "),
             ("some items are left out of the scores", without_a_group, None, "scores.by_question_type.what is None; "),
+            ("a score is added", scored(bonus=1.0), None, "scores.bonus is 1.0; its predictions give None"),
+            ("a reply is changed", None, put("text", "I would rather not say."), "scores.accuracy is 0."),
+            ("a right answer is changed", None, swap_answer, "scores.accuracy is 0."),
         ),
         *rows(
             UNSCORED,
             ("a setting is text instead of a number", with_text, None, "cannot be computed"),
+            ("a right answer is a letter without an option", None, put("answer", "Z"), "cannot be computed"),
+            ("a question has no options", None, put("options", None), "the scores of q_bench"),
         ),
-        *rows(NAMED, ("a reply is changed", None, change_reply, "scores.accuracy is 0.")),
         *rows(NAMED, ("a wrong reply is marked as right", None, mark_right, "item 'dev-mini")),
     ],
 )

@@ -88,6 +88,14 @@ def test_a_judges_key_in_replies_is_written_nowhere(script, judge, store, monkey
     assert KEY.encode() not in b"".join(file.read_bytes() for file in store.path.parent.iterdir())
 
 
+@fault("an error shows the start of a response, which ends inside the API key", "no part of the key is shown")
+def test_a_key_that_is_cut_off(script, ask, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    script.say(Response("x" * 70 + KEY, 200))
+    text = str(ask()[0].error)
+    assert "x[secret" in text and KEY[:6] not in text
+
+
 ODD = 'sk/a"b\\c-12345'
 SPELLINGS = (ODD, json.dumps(ODD)[1:-1], quote(ODD, safe=""))
 
@@ -98,6 +106,7 @@ SPELLINGS = (ODD, json.dumps(ODD)[1:-1], quote(ODD, safe=""))
         "the server gets the variable; no file of the run, no stored answer and no output contains its value",
         ("a server that the run starts prints the API key, and answers with it", "OPENAI_API_KEY"),
         ("a server that the run starts prints the Hub's token, and answers with it", "HF_TOKEN"),
+        ("a server that the run starts prints another secret, and answers with it", "their_db_Password"),
     ),
 )
 def test_a_secret_that_a_started_server_repeats(name, tmp_path, monkeypatch):
@@ -128,8 +137,17 @@ def test_a_secret_that_a_started_server_repeats(name, tmp_path, monkeypatch):
             (f"`--serve` contains a secret as {spelling}", command.replace("SECRET", KEY))
             for spelling, command in {
                 "`--api-key`": "vllm --api-key SECRET",
+                "`--api-ke`, which argparse completes": "vllm --api-ke SECRET",
+                "`--hf_token=`": "vllm --hf_token=SECRET",
+                "`--ssl-keyfile-password`": "sglang --ssl-keyfile-password SECRET",
+                "`-hft`": "llama.cpp -hft SECRET",
+                "`--passphrase`": "vllm --passphrase SECRET",
+                "`--basic-auth`": "vllm --basic-auth me:SECRET",
+                "`--api-key-value`": "vllm --api-key-value SECRET",
                 "an option with quotes within": "vllm --api''-\"key\" 'SECRET x'",
+                "an option that is not split into words": "vllm --api-key 'SECRET",
                 "a field of JSON": 'vllm --kv-transfer-config \'{"auth_token": "SECRET"}\'',
+                "a dotted option": "vllm --kv-transfer-config.api_key SECRET",
                 "a variable": "env HF_TOKEN=SECRET vllm serve {model} --port {port}",
                 "an option in a command for a shell": "sh -c 'vllm serve {model} --port {port} --api-key SECRET'",
                 "a header": "vllm --header 'X-Auth: SECRET'",
@@ -150,6 +168,11 @@ def test_a_secret_among_the_options_of_a_server(options, tmp_path):
     rows(
         "it is allowed",
         ("an option of `--serve` names a file of keys", "vllm --ssl-keyfile key.pem --api-key-file keys"),
+        ("an option of `--serve` ends in `tokens`", "vllm --max-num-batched-tokens 8192 --x-tokens"),
+        ("an option of `--serve` has a single K", "llama.cpp --cache-type-k q8_0 --keep 3 -hf org/model"),
+        ("a value of `--serve` ends in token", "vllm --served-model-name my-token --tokenizer x"),
+        ("`--serve` sets the token of images", 'vllm --hf-overrides \'{"image_token": "<image>"}\''),
+        ("`--serve` sets metadata of a tokenizer", "llama.cpp --override-kv tokenizer.ggml.add_bos_token=bool:false"),
         ("`--serve` sets tokens that are no secrets", "vllm --pad-token 0 --stop-token=</s> --x '{\"eos_token\": 3}'"),
     ),
 )
@@ -197,6 +220,8 @@ def test_secrets_are_found_in_linear_time(monkeypatch):
     rows(
         "it is hidden",
         ("a password has six letters", "DB_PASSWORD", "blurry"),
+        ("a key has twelve digits", "API_KEY", "123456789012"),
+        ("a key has twelve large and small letters", "API_KEY", "aBcDeFgHiJkL"),
         ("a token contains an emoji, which a server's log has as JSON", "A_TOKEN", "\U0001f600-123456"),
     ),
 )
@@ -220,6 +245,20 @@ def test_ordinary_words_are_no_secrets(value):
         assert redact(text) == text
 
 
+@fault("a reply has an address, and an @ two lines below it", "the reply is not changed")
+def test_line_ends_are_not_parts_of_addresses(script, ask):
+    text = "See https://example.com\n\nB\n\n@user"
+    script.say({"choices": [{"message": {"content": text}}]})
+    assert ask()[0].text == text
+
+
+@fault("a secret is also the name of a field of a server's answers", "the reply is read")
+def test_names_of_fields_are_not_changed(script, ask, monkeypatch):
+    monkeypatch.setenv("SOME_PASSWORD", "choices")
+    script.say({"choices": [{"message": {"content": "Two choices."}}]})
+    assert ask()[0].text == "Two [secret]."
+
+
 SERVER = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1")
 
 
@@ -228,11 +267,14 @@ SERVER = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1")
     rows(
         REFUSED,
         ("an address contains a password", ("--model", "m", "--base-url", f"http://me:{KEY}@host")),
-        (
-            "a judge's address contains a password",
-            ("--judge", "j", "--judge-arg", f"base_url=https://me:{KEY}@host/v1"),
-        ),
+        ("an address contains a key in its query", ("--model", "m", "--base-url", f"https://host/?key={KEY}")),
+        ("an address contains a user's token", ("--model", "m", "--base-url", f"https://{KEY}@host/v1")),
+        ("an invalid URL contains a password", ("--model", "m", "--base-url", f"http://[me:{KEY}@")),
+        ("an option for numbers contains an address with a password", ("--model-arg", f"timeout=https://a:{KEY}@host")),
+        ("a field of extra_body is a key", (*SERVER, "--model-arg", f'extra_body={{"api_key": "{KEY}"}}')),
+        ("a judge's address contains a password", ("--judge", "j", "--judge-arg", f"base_url=https://a:{KEY}@host")),
         ("`--model` contains a secret", (*SERVER, "--model", f"my {KEY}")),
+        ("`--name` contains a secret", (*SERVER, "--name", f"my {KEY}")),
     ),
 )
 def test_a_secret_in_an_option_is_not_shown(options, tmp_path, monkeypatch):
