@@ -233,6 +233,12 @@ def test_the_spread_by_chance_of_questions_about_one_image(at: str) -> None:
     assert expected == pytest.approx(factor * independent, rel=0.1)
 
 
+def test_few_images_do_not_make_the_spread_by_chance_smaller() -> None:
+    """All four questions about an image are right or wrong together; four images are too few to rely on that."""
+    found = _bias(np.repeat([True, True, False, False], 4), list("ABCD") * 4, np.repeat(np.arange(4), 4))
+    assert found["spread_by_chance"] == pytest.approx(math.sqrt(0.5 * 0.5 * 3 / 4 / 4))
+
+
 def test_right_options_at_one_position_say_nothing() -> None:
     assert "position_bias" not in scored_choices(["A", "B"], ["A", "A"], [2, 2])
     # One of two options, and one of three: no two positions of the same number of options.

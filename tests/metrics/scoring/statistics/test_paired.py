@@ -334,6 +334,12 @@ def test_the_power_of_a_mean_is_that_of_a_t_test() -> None:
     bound, shift = stats.t.ppf(0.975, 29), 1.0 / math.sqrt(4 / 30)
     expected = stats.nct.sf(bound, 29, shift) + stats.nct.cdf(-bound, 29, shift)
     assert design.power(1.0, 30) == pytest.approx(expected)
+    # Equal in every item: the test's own level, and no other difference can be missed.
+    same = PairedDesign(n=30, units=30, variance=0.0)
+    assert (same.power(0.0, 30), same.power(0.1, 30)) == (0.05, 1.0)
+    # Differences of 1 in 25 % of the items and of -1 in 5 % have the variance 0.3 - 0.2 ** 2.
+    shares = PairedDesign(200, 100, 0.0, 0.3, 1.7, is_clustered=True).power(0.2, 200)
+    assert shares == PairedDesign(200, 100, 0.26, design_effect=1.7).power(0.2, 200) < 1
     rng = np.random.default_rng(0)
     draws = rng.normal(1.0, 2.0, (RUNS, 30))
     assert design.power(1.0, 30) == pytest.approx(np.mean(stats.ttest_1samp(draws, 0, axis=1).pvalue <= 0.05), abs=0.01)
