@@ -283,7 +283,7 @@ def test_cards_state_range_and_direction_as_the_table_does(module: str) -> None:
         ({"intervals": {"accuracy": {"kind": "wilson"}}}, "accuracy.units is None; expected a whole number"),
     ],
 )
-def test_what_no_metric_returns(scores: dict[str, Any], expected: str) -> None:
+def test_scores_out_of_their_range_or_form_are_misfits(scores: dict[str, Any], expected: str) -> None:
     (found,) = misfits(scores)
     assert expected in found
 

@@ -263,7 +263,7 @@ ENDED = {
 
 
 @pytest.mark.parametrize(("text", "ended", "expected"), ENDED.values(), ids=ENDED)
-def test_what_became_of_a_text(text: str, ended: str | None, expected: str | None) -> None:
+def test_a_text_that_ended_early_has_its_outcome(text: str, ended: str | None, expected: str | None) -> None:
     found = _described([text, "It is dark."], ["b", "c"], FakeJudge(), ends=[ended, "stop"])["outcomes"]
     assert found == dict.fromkeys(UNREAD, 0.0) | ({expected: 0.5} if expected else {})
 

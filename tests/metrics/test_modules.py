@@ -178,7 +178,7 @@ def test_two_processes(case: Case, tmp_path: Path, other_process: subprocess.Pop
     assert json.loads(other_process.stdout.readline()) is None
 
 
-def test_what_two_processes_cannot_gather(case: Case) -> None:
+def test_arguments_by_row_are_refused_with_two_processes(case: Case) -> None:
     metric = case.load()
     metric.num_process = 2
     per_row = [name for name, value in case.others().items() if isinstance(value, list | dict)]

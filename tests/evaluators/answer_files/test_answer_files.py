@@ -254,7 +254,7 @@ def test_a_file_gives_the_scores_of_the_run(releases: Any, task: str, tmp_path: 
     assert scored.settings["model"]["predictions_unused"] == 0
 
 
-def test_what_is_not_submitted(releases: Any, tmp_path: Path) -> None:
+def test_limited_synthetic_and_public_runs_are_not_submitted(releases: Any, tmp_path: Path) -> None:
     public, hidden = (evaluated("q_bench/perception", release) for release in releases("q_bench/perception"))
     run = tmp_path / "run"
 

@@ -264,7 +264,7 @@ def test_descriptions_by_a_judges_scores(compared: Any) -> None:
     assert [one.difference for one in dimensions] == pytest.approx((first - second).mean(axis=(0, 2)).tolist())
 
 
-def test_what_cannot_be_compared(compared: Any) -> None:
+def test_results_without_scores_or_items_are_refused(compared: Any) -> None:
     unjudged = evaluated("q_bench/description", "lldescribe", settings={"protocol": "description"})
     unknown = evaluated("own", "own", settings={"protocol": "riddles"}, items=[item("x")])
     (private,) = compared([choices("1100")], [choices("1100", scores=None)]).refused
@@ -306,7 +306,7 @@ def test_tasks_on_several_data_are_named_with_them(tmp_path: Path) -> None:
     assert "Synthetic demo data (q_bench/perception on llvisionqa (dev)): not comparable" in shown
 
 
-def test_what_the_command_refuses(tmp_path: Path) -> None:
+def test_runs_with_other_settings_need_allow(tmp_path: Path) -> None:
     first = write(tmp_path / "a", [choices("1100")])
     other = write(tmp_path / "b", [choices("1100", settings={"blind": True})])
     shown = call(first, other, code=1)

@@ -308,7 +308,7 @@ SYNTHETIC = "the data are synthetic demo data, or the settings do not say"
         (evaluated(items=[item("q1", options=["x", "y"], answer="A")]), "scores.accuracy is 0.75; its pred"),
     ],
 )
-def test_what_must_not_be_published(publish: Publish, result: Any, reason: str) -> None:
+def test_one_refused_result_leaves_the_others_publishable(publish: Publish, result: Any, reason: str) -> None:
     shown = publish([result, mmbench()], code=2).shown
     title = f"{result.task} on {result.dataset} ({result.split})"
     assert f"1 of 2 results cannot be published: {title}: {reason}" in " ".join(shown.split())

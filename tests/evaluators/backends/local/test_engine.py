@@ -351,7 +351,7 @@ LONG = list(range(100, 150))
         ([prompt(LONG[:32], "a"), prompt(LONG[:32], "a")], root([Node(0, 0, 32, [0, 1])], [])),
     ],
 )
-def test_what_is_shared(prompts, expected):
+def test_equal_beginnings_are_shared(prompts, expected):
     assert shared_prefixes(prompts) == expected
 
 

@@ -355,7 +355,7 @@ def test_items_needed_and_differences_shown_are_inverse(design: PairedDesign) ->
     assert design.needed(0.06, 0.9) > needed > design.needed(0.08)
 
 
-def test_what_cannot_be_shown() -> None:
+def test_no_difference_can_be_shown_of_equal_models_or_few_items() -> None:
     alike = PairedDesign(500, 500, 0.0, 0.0)
     assert alike.detectable(500) is None
     assert PairedDesign(500, 500, 0.2, 0.2).detectable(5) is None
