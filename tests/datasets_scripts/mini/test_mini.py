@@ -15,6 +15,7 @@ from PIL import Image
 
 from eyechart.datasets_scripts import DATASETS, load_dataset, mini
 from eyechart.datasets_scripts.common.quality.databases import KADID_DISTORTIONS
+from eyechart.datasets_scripts.mini.mmbench import FACTS, TREATMENTS, draw_picture, shown
 from eyechart.datasets_scripts.mini.quality import LAYOUTS, TYPES, scene_of, shots
 from eyechart.datasets_scripts.mini.questions import (
     CONCERNS,
@@ -93,6 +94,15 @@ def test_rows_are_those_of_the_shots(name: str) -> None:
     if name == "kadid10k":
         with Image.open(mini.release(name) / "images" / "I02.png") as image:
             assert np.array_equal(image, scene_of(LAYOUTS[name].stream, 2).image)
+
+
+def test_facts_of_a_scene_are_shown_by_the_scene_itself() -> None:
+    scene = draw_scene(np.random.default_rng(0))
+    for fact in FACTS:
+        is_drawn = fact == "digit" or any(TREATMENTS.get(fact, {}).values())
+        truth = FACTS[fact][-1] if is_drawn else shown(fact, scene)
+        picture = draw_picture(fact, truth, scene, np.random.default_rng(0))
+        assert (picture is scene.image) == (not is_drawn), fact
 
 
 @cache

@@ -13,7 +13,7 @@ import eyechart.metrics
 from eyechart.metrics.scoring.errors import ScoringWarning, SmallSampleWarning, UndefinedScoreWarning
 from eyechart.metrics.scoring.inputs import select_rows
 from eyechart.metrics.scoring.pair_ranking import map_scores
-from eyechart.metrics.scoring.pairs.pools import Pairs, PairSettings, check_pairs
+from eyechart.metrics.scoring.pairs.pools import AGGREGATORS, Pairs, PairSettings, check_pairs
 from eyechart.metrics.scoring.pairs.preferences import read_pairs, winners
 from eyechart.metrics.scoring.pairs.scores import mean_over_pools, pair_scores, resampled_mean
 from eyechart.metrics.scoring.pairs.tables import average_rows, convergence, part_scores, score_limit
@@ -34,6 +34,14 @@ def test_a_replicate_is_the_mean_over_the_pools_drawn(weights: str, undefined: s
     np.testing.assert_allclose(replicates, alone, rtol=1e-15)
     assert np.isnan(replicates).any() == (undefined == "leave_out")
     assert (mean, units) == (mean_over_pools(values, sizes, settings), 3)
+
+
+@pytest.mark.parametrize("aggregator", AGGREGATORS)
+def test_only_settings_that_a_score_depends_on_are_recorded(aggregator: str) -> None:
+    found = PairSettings(aggregator=aggregator).applying(pools=False)
+    of_one = {"ridge": "mle_ridge", "order_seed": "trueskill"}
+    assert {name for name in of_one if name in found} == {name for name, of in of_one.items() if of == aggregator}
+    assert "pool_weights" not in found
 
 
 def test_images_of_small_pools_are_not_resampled(monkeypatch: pytest.MonkeyPatch) -> None:
