@@ -96,6 +96,23 @@ def test_rows_are_those_of_the_shots(name: str) -> None:
             assert np.array_equal(image, scene_of(LAYOUTS[name].stream, 2).image)
 
 
+@pytest.mark.parametrize(
+    ("seed", "shape", "blocks"),
+    [
+        (0, "star", "7e80868c6564707b6a6574785b68686e"),
+        (1, "square", "d0cbc9c9d3d0d1cdb8a4d7d1e3dadadb"),
+        (4, "triangle", "8b898b819384b696817d96817d7a6e65"),
+        (11, "circle", "6a6174766e83897f70adae8e74818b86"),
+    ],
+)
+def test_scenes_are_those_of_the_published_numbers(seed: int, shape: str, blocks: str) -> None:
+    """By the mean brightness of blocks of 16 x 16 pixels."""
+    scene = draw_scene(np.random.default_rng(seed))
+    found = np.asarray(scene.image.convert("L"), float).reshape(4, 16, 4, 16).mean(axis=(1, 3)).ravel()
+    assert scene.shape == shape
+    assert found == pytest.approx(list(bytes.fromhex(blocks)), abs=0.6)
+
+
 def test_facts_of_a_scene_are_shown_by_the_scene_itself() -> None:
     scene = draw_scene(np.random.default_rng(0))
     for fact in FACTS:

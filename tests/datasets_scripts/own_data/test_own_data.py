@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import pyarrow
 import pytest
 from PIL import Image
+from pyarrow import parquet
 
 from eyechart.datasets_scripts import left_out
 from eyechart.datasets_scripts.common.errors import (
@@ -169,6 +171,15 @@ def test_embedded_images(
     assert load_own(path, "multiple choice", columns=columns, images="skip").num_rows == 2
     with pytest.raises(BadAnnotationError, match="column 'size' must contain images"):
         load_own(path, "multiple choice", columns=columns | {"images": "size"})
+
+
+def test_images_of_parquet_are_bytes_also_without_the_metadata_of_datasets(tmp_path: Path) -> None:
+    cell = {"bytes": png(7), "path": "/etc/passwd"}
+    parquet.write_table(pyarrow.table({"image": [cell], "quality": [1.0]}), tmp_path / "a.parquet")
+    assert [shade(row["image"]) for row in load_own(tmp_path / "a.parquet", "quality")] == [7]
+    others = {"first_id": ["a"], "second_id": ["b"], "first_quality": [1.0], "second_quality": [2.0]}
+    parquet.write_table(pyarrow.table({"images": [[cell, cell]], **others}), tmp_path / "b.parquet")
+    assert [[shade(image) for image in row["images"]] for row in load_own(tmp_path / "b.parquet", "pairs")] == [[7, 7]]
 
 
 def test_a_folder_of_images_with_metadata(photos: Path) -> None:
