@@ -193,6 +193,7 @@ def test_from_a_tenth_of_the_replies_on_the_unparsed_ones_are_noted(n: int, code
     assert [(each.code, each.values["unparsed"], each.values["of"]) for each in found] == [
         (code, 1, n) for code in codes
     ]
+    assert not any(each.values.get("cut") for each in found)
     texts = TaskResult.model_construct(scores={"mean": 1.0, "n": n, "outcomes": {"cut_off": 1 / n}})
     assert list(score_notes(texts.scores)) == [] and (unparsed_note(texts) is None) == (n > 4)
 
