@@ -263,6 +263,7 @@ def test_nothing_to_rank_by() -> None:
         ((["a", "b"], ["b", "b"], [1, 2], [2, 2]), r"first_ids\[1\] and second_ids\[1\] are both 'b'"),
         ((["a"], ["b"], [1], ["x"]), r"second_references\[0\] is 'x'"),
         ((["a", "c"], ["b", "a"], [1, 3], [2, 1.5]), r"second_references\[1\] is 1.5 for image 'a', but .* has 1;"),
+        ((["a", "c"], ["b", "a"], [1, 3], [2, 0.5]), r"second_references\[1\] is 0.5 for image 'a', but .* has 1;"),
     ],
 )
 def test_bad_columns(columns, message: str) -> None:
