@@ -5,6 +5,7 @@ import csv
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any
 
 import pytest
@@ -118,6 +119,7 @@ FOUR = "A) Depth\nB) Sharpness\nC) Color\nD)Light"
     [
         (FOUR, "C)", ["Depth", "Sharpness", "Color", "Light"], "C"),
         (FOUR, "D)light.", ["Depth", "Sharpness", "Color", "Light"], "D"),
+        ("\n".join(f"{letter}) {letter}" for letter in ascii_uppercase), "Z", [*ascii_uppercase], "Z"),
         (FOUR, " Sharpness ", ["Depth", "Sharpness", "Color", "Light"], "B"),
         # The release has these two forms in three questions of AesP.
         ("A) Yes\nB)", "A) Yes", ["Yes", ""], "A"),

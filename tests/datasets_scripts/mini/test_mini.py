@@ -190,7 +190,30 @@ def test_comparisons_are_true_of_what_is_drawn() -> None:
         assert (asked.answer == "Yes") == (sizes[0] > sizes[1])
 
 
+CHANGES = {
+    "blur": (3.72, 7.78, 10.49, 11.98, 13.16),
+    "motion blur": (6.99, 9.99, 11.24, 12.29, 13.65),
+    "white noise": (6.07, 11.11, 17.79, 26.92, 37.92),
+    "salt-and-pepper noise": (1.36, 3.48, 7.03, 14.26, 25.09),
+    "JPEG compression": (5.85, 7.82, 10.41, 13.93, 17.52),
+    "darkening": (45.84, 77.00, 102.67, 124.64, 146.64),
+    "over-exposure": (29.89, 42.53, 55.20, 64.85, 69.13),
+    "desaturation": (16.91, 26.63, 34.87, 42.11, 48.45),
+    "low contrast": (6.49, 10.40, 13.42, 15.99, 18.40),
+    "pixelation": (6.95, 10.84, 11.59, 12.51, 13.48),
+}
+"""The mean absolute difference to the pristine scene 1, by level."""
 every_type = pytest.mark.parametrize("kind", DISTORTION_TYPES)
+
+
+@every_type
+def test_distortions_are_those_of_the_published_numbers(kind: str) -> None:
+    scene = draw_scene(np.random.default_rng(1))
+    drawn = (np.asarray(Look(scene, kind, level).draw(np.random.default_rng(7)), float) for level in LEVELS)
+    found = [float(np.abs(image - np.asarray(scene.image, float)).mean()) for image in drawn]
+    assert found == pytest.approx(CHANGES[kind], rel=0.01)
+
+
 seeds = strategies.integers(0, 2**31)
 
 
