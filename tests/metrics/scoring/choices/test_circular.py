@@ -219,7 +219,7 @@ def test_a_question_has_as_many_passes_as_options_that_move(choices: list[list[s
         ({"rotations": [0, 1, -1, 0]}, r"rotations\[2\] is -1; it must be a whole number of at least 0"),
         ({"question_ids": ["p", "p", None, "q"]}, r"question_ids\[2\] is None; it must be a string or a whole number"),
         ({"references": ["A", "A", "AB", "A"]}, r"references\[2\] is 'AB'; a question with passes has one correct"),
-        ({"pass_counts": [3, 3, 3, 0]}, r"pass_counts\[3\] is 0; it must be a whole number of at least 1"),
+        ({"pass_counts": [0, 0, 0, 1]}, r"pass_counts\[0\] is 0; it must be a whole number of at least 1"),
         ({"pass_counts": [3, 3, 4, 1]}, r"pass_counts\[2\] is 4, but row 0 of the same question 'p' has 3"),
         ({"pass_counts": [2, 2, 2, 1]}, r"pass_counts\[0\] is 2, but 3 passes of its question are given"),
         (
