@@ -83,8 +83,7 @@ class AesBench(BenchmarkBuilder):
         return bool(self.config.name == "interpretation")
 
     def _about(self) -> tuple[datasets.Features, str, str]:
-        groups = ("question_type", "dimension", "image_source", "released_options")
-        features = multiple_choice_features(groups)
+        features = multiple_choice_features(("question_type", "dimension", "image_source", "released_options"))
         if self._is_text:
             features = datasets.Features({**description_features(), "question": datasets.Value("string")})
         return features, _HOME, "cc-by-nc-4.0"

@@ -104,11 +104,11 @@ def _run_each(
                 raise
             print_line(messages, f"eyechart: {error.explain()}", "red")
             is_done = False
-        # The next model needs the memory of this one.
         if number < len(models):
+            # The next model needs the memory of this one.
             gc.collect()
-        if torch := sys.modules.get("torch"):
-            torch.cuda.empty_cache()
+            if torch := sys.modules.get("torch"):
+                torch.cuda.empty_cache()
     if len(models) > 1 and processes.is_main:
         from eyechart.evaluators.commands.compare import show_outcome
 

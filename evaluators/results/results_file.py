@@ -314,6 +314,7 @@ def task_folder(task: TaskResult) -> Path:
 
 @cache
 def _machine() -> dict[str, Any]:
+    """What does not change while the process runs."""
     versions: dict[str, str | None] = {}
     required = [name for name in metadata.requires("eyechart") or () if "extra ==" not in name]
     for package in ("eyechart", "tokenizers", *(re.split(r"[^\w.-]", name)[0] for name in required)):

@@ -163,7 +163,7 @@ def ask_scores(
 
 
 def mean_score(rounds: Rounds | None) -> float | None:
-    """Mean over the rounds with a score; None if there are none."""
+    """Mean over the rounds with a score; None without one."""
     given = [score for score in rounds or () if score is not None]
     return sum(given) / len(given) if given else None
 

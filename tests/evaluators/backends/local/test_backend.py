@@ -376,7 +376,7 @@ def test_there_is_one_first_token_whoever_writes_it_and_words_have_the_blank_of_
     assert names[0] == "<s>" and names.count("<s>") == 1 and names[-1].endswith(":")
     assert names[prompt.begins[0] : prompt.ends[0]] == ["<image>"] * 16
     assert first_tokens(rendering, prefill=PREFILL, words=("good", "poor")) == ["▁good", "▁poor"]
-    # Behind a line break there is none, and here words are several tokens then.
+    # Behind a line break the words have no blank before them, and several tokens.
     assert first_tokens(rendering, prefill=f"{PREFILL}\n", words=("good", "noise")) == ["goo", "no"]
     assert first_tokens(rendering, words=("good", "poor")) == ["▁good", "▁poor"]
 

@@ -326,7 +326,7 @@ def refusable(make_picture):
 
 
 class Model:
-    """Says what it is told to, by question, and remembers the options of each prompt."""
+    """Gives a fixed reply to each question, and remembers the options of each prompt."""
 
     def __init__(self, first, forced=()):
         self.first, self.forced = first, forced
