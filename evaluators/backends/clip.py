@@ -166,12 +166,16 @@ class _Renderer(PromptRenderer):
         self._image_processor = image_processor
         self._text = text
 
-    def image(self, image: Image.Image) -> ImageInputs:
-        inputs = self._image_processor(images=[image], return_tensors="pt")
-        return ImageInputs(dict(inputs), tokens=0, downscaled=is_downscaled(image, inputs, self._image_processor))
-
     def prompts(
-        self, request: Request, images: list[Image.Image], keys: tuple[str, ...], sizes: Sequence[int]
+        self,
+        request: Request,
+        keys: tuple[str, ...],
+        images: Mapping[str, Image.Image],
+        inputs: dict[str, ImageInputs],
     ) -> list[RenderedPrompt]:
+        for key in {*keys} - inputs.keys():
+            tensors = self._image_processor(images=[images[key]], return_tensors="pt")
+            downscaled = is_downscaled(images[key], tensors, self._image_processor)
+            inputs[key] = ImageInputs(dict(tensors), tokens=0, downscaled=downscaled)
         texts = "\n".join(map(self._text, request.all_words))
         return [RenderedPrompt(request, texts, texts, ids=[], types=None, images=keys, begins=(0,), ends=(0,))]

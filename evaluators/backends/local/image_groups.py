@@ -1,7 +1,7 @@
 """Prepares requests ahead of the model: groups that begin with the same image are rendered in worker threads."""
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
@@ -47,13 +47,17 @@ class PreparedRequests:
 class PromptRenderer(Protocol):
     """Makes the model's inputs; each thread has its own."""
 
-    def image(self, image: Image.Image) -> ImageInputs:
-        """Preprocess one image, in RGB."""
-
     def prompts(
-        self, request: Request, images: list[Image.Image], keys: tuple[str, ...], sizes: Sequence[int]
+        self,
+        request: Request,
+        keys: tuple[str, ...],
+        images: Mapping[str, Image.Image],
+        inputs: dict[str, ImageInputs],
     ) -> list[RenderedPrompt]:
-        """Render a request with RGB images, which take `sizes` tokens: one sequence, or one for each continuation."""
+        """Render a request with the RGB images of `keys`: one sequence, or one for each continuation.
+
+        Images that are not among the `inputs` are preprocessed and added.
+        """
 
     def forget_images(self) -> None:
         """Free what is cached of all images so far."""
@@ -123,12 +127,10 @@ class Preparer:
                 try:
                     for source in request.images:
                         key = keys[id(source)] = keys.get(id(source)) or image_digest(source)
-                        if key not in group.inputs:
-                            images[key] = decode_image(source)
-                            group.sources[key], group.inputs[key] = source, renderer.image(images[key])
+                        if key not in images:
+                            images[key], group.sources[key] = decode_image(source), source
                     shown = tuple(keys[id(source)] for source in request.images)
-                    sizes = [group.inputs[key].tokens for key in shown]
-                    group.prompts += renderer.prompts(request, [images[key] for key in shown], shown, sizes)
+                    group.prompts += renderer.prompts(request, shown, images, group.inputs)
                 except BadImageError as error:
                     group.failed.append(Response(request, error=error))
                 except EyechartError:

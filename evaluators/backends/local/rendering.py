@@ -79,6 +79,8 @@ class Renderer:
         self._processor.image_processor = self._memory = _Remembering(self._processor.image_processor)
         self._image_token_id = image_token_id
         self._name = name
+        self._image_text: str | None = None
+        self._tokens: dict[tuple[int, int], int] = {}
 
     def check_template(self) -> None:
         """Refuse a chat template that fails, or that leaves out a part of the chat."""
@@ -109,22 +111,34 @@ class Renderer:
 
     def image(self, image: Image.Image) -> ImageInputs:
         """Preprocess one image, in RGB."""
-        inputs = self._inputs(self.text_of(Request(id="", prompt=(IMAGE,), images=(image,))), [image])
-        return ImageInputs(
-            tensors={name: value for name, value in inputs.items() if name not in _TOKEN_INPUTS},
-            tokens=int((inputs["input_ids"] == self._image_token_id).sum()),
-            downscaled=is_downscaled(image, inputs, self._memory.inner),
-        )
+        if self._image_text is None:
+            self._image_text = self.text_of(Request(id="", prompt=(IMAGE,), images=(image,)))
+        inputs = self._inputs(self._image_text, [image])
+        # Processors divide an image by its size alone.
+        self._tokens[image.size] = int((inputs["input_ids"] == self._image_token_id).sum())
+        return self._image_inputs(image, inputs)
 
     def prompts(
-        self, request: Request, images: list[Image.Image], keys: tuple[str, ...], sizes: Sequence[int]
+        self,
+        request: Request,
+        keys: tuple[str, ...],
+        images: Mapping[str, Image.Image],
+        inputs: dict[str, ImageInputs],
     ) -> list[RenderedPrompt]:
-        """Render a request with RGB images, which take `sizes` tokens: one sequence, or one for each continuation."""
-        text = self.text_of(request)
-        prompt = self._prompt(RenderedPrompt(request, text, text, [], None, keys, (), ()), images, sizes)
+        """As `PromptRenderer.prompts`."""
+        text, shown = self.text_of(request), [images[key] for key in keys]
+        processed = None
+        # A single image is preprocessed with its prompt if its number of tokens is known.
+        if len(keys) == 1 and keys[0] not in inputs and shown[0].size in self._tokens:
+            processed = self._inputs(text, shown)
+            inputs[keys[0]] = self._image_inputs(shown[0], processed)
+        for key in keys:
+            inputs[key] = inputs.get(key) or self.image(images[key])
+        sizes = [inputs[key].tokens for key in keys]
+        prompt = self._prompt(RenderedPrompt(request, text, text, [], None, keys, (), ()), shown, sizes, processed)
         continued = []
         for continuation in request.continuations:
-            complete = self._prompt(replace(prompt, continued=joined(text, continuation)), images, sizes)
+            complete = self._prompt(replace(prompt, continued=joined(text, continuation)), shown, sizes)
             scored = len(complete.ids) - len(prompt.ids)
             if scored < 1 or complete.ids[: len(prompt.ids)] != prompt.ids:
                 raise inseparable(self._name, continuation)
@@ -155,9 +169,22 @@ class Renderer:
         names = {word: tokenizer.convert_ids_to_tokens(token) for word, token in first.items()}
         return {word: first[word] for word in distinct_words(names, request.words, where=f"model '{self._name}': ")}
 
-    def _prompt(self, prompt: RenderedPrompt, images: list[Image.Image], sizes: Sequence[int]) -> RenderedPrompt:
-        """The prompt with its tokens, and where its images are among them."""
-        inputs = self._inputs(prompt.continued, images)
+    def _image_inputs(self, image: Image.Image, inputs: "Mapping[str, torch.Tensor]") -> ImageInputs:
+        return ImageInputs(
+            tensors={name: value for name, value in inputs.items() if name not in _TOKEN_INPUTS},
+            tokens=self._tokens[image.size],
+            downscaled=is_downscaled(image, inputs, self._memory.inner),
+        )
+
+    def _prompt(
+        self,
+        prompt: RenderedPrompt,
+        images: list[Image.Image],
+        sizes: Sequence[int],
+        inputs: "Mapping[str, torch.Tensor] | None" = None,
+    ) -> RenderedPrompt:
+        """The prompt with its tokens, and where its images are among them; `inputs` are its own, if known."""
+        inputs = inputs or self._inputs(prompt.continued, images)
         ids = inputs["input_ids"][0].tolist()
         types = inputs.get("token_type_ids", inputs.get("mm_token_type_ids"))
         image_tokens = [index for index, token in enumerate(ids) if token == self._image_token_id]

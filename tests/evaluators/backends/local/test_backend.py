@@ -371,7 +371,7 @@ def first_tokens(rendering: Renderer, **asked) -> list[str]:
 @pytest.mark.parametrize("before", ["", "{{- bos_token -}}"], ids=["added", "written"])
 def test_there_is_one_first_token_whoever_writes_it_and_words_have_the_blank_of_their_context(before):
     rendering = renderer(before=before)
-    (prompt,) = rendering.prompts(ask_about(), [picture(0)], ("key",), [16])
+    (prompt,) = rendering.prompts(ask_about(), ("key",), {"key": picture(0)}, {})
     names = tokens(rendering, prompt.ids)
     assert names[0] == "<s>" and names.count("<s>") == 1 and names[-1].endswith(":")
     assert names[prompt.begins[0] : prompt.ends[0]] == ["<image>"] * 16
@@ -389,13 +389,13 @@ def test_a_word_that_melts_into_a_blank_or_that_the_tokenizer_drops_is_refused_a
     with pytest.raises(ModelError, match=message):
         rendering.first_tokens(ask_about(words=tuple(words.split())))
     with pytest.raises(ModelError, match=message):
-        rendering.prompts(ask_about(continuations=(named,)), [picture(0)], ("key",), [16])
+        rendering.prompts(ask_about(continuations=(named,)), ("key",), {"key": picture(0)}, {})
 
 
 def test_continuations_are_scored_by_their_own_tokens():
     rendering = renderer(before="{{- bos_token -}}")
     asked = ask_about(prefill=PREFILL, continuations=("good", "poor, fair"))
-    first, second = rendering.prompts(asked, [picture(0)], ("key",), [16])
+    first, second = rendering.prompts(asked, ("key",), {"key": picture(0)}, {})
     assert tokens(rendering, first.ids[-first.scored :]) == ["▁good"]
     assert "".join(tokens(rendering, second.ids[-second.scored :])) == "▁poor,▁fair"
     assert first.ids[: -first.scored] == second.ids[: -second.scored]
