@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from eyechart.evaluators.commands.arguments import TaskOptions
     from eyechart.evaluators.requests.store import ResponseStore
     from eyechart.evaluators.runs.run import ModelRun
+    from eyechart.evaluators.runs.second_process import SecondProcess
     from eyechart.evaluators.runs.task_runs import TaskRun
 
 _NETWORK = re.compile(
@@ -44,6 +45,7 @@ def announce(model: str) -> None:
 def run_models(task_runs: "list[TaskRun]", models: "Sequence[ModelRun]", options: "TaskOptions") -> None:
     """Run tasks on one model after the other, compare the models, and end the command with an exit code."""
     from eyechart.evaluators.backends.processes import join_processes
+    from eyechart.evaluators.runs.second_process import second_process
     from eyechart.evaluators.runs.task_runs import check_data, check_judging
 
     check_data(task_runs)
@@ -53,8 +55,9 @@ def run_models(task_runs: "list[TaskRun]", models: "Sequence[ModelRun]", options
             processes = stack.enter_context(contextlib.closing(join_processes()))
             # Opened first, so that a damaged store is reported before a model is loaded.
             store = None if options.no_store else stack.enter_context(_open_store())
+            second = stack.enter_context(second_process(task_runs if processes.count == 1 else ()))
             processes.together(lambda: _check(task_runs, models, store) if processes.is_main else None)
-            is_done = _run_each(task_runs, models, store, processes)
+            is_done = _run_each(task_runs, models, store, processes, second)
     except KeyboardInterrupt as error:
         finished = [str(run.folder) for run in models if (run.folder / "results.json").exists()]
         results = f" Finished tasks are in {', '.join(finished)}." if finished else ""
@@ -80,7 +83,11 @@ def _check(task_runs: "list[TaskRun]", models: "Sequence[ModelRun]", store: "Res
 
 
 def _run_each(
-    task_runs: "list[TaskRun]", models: "Sequence[ModelRun]", store: "ResponseStore | None", processes: "Processes"
+    task_runs: "list[TaskRun]",
+    models: "Sequence[ModelRun]",
+    store: "ResponseStore | None",
+    processes: "Processes",
+    second: "SecondProcess | None",
 ) -> bool:
     """Run the models one after the other, and compare them; returns whether every task of every model finished."""
     from eyechart.evaluators.runs.run import execute
@@ -93,7 +100,7 @@ def _run_each(
         try:
             if processes.is_main:
                 _make_folder(run.folder)
-            is_done &= execute(task_runs, run, store, processes)
+            is_done &= execute(task_runs, run, store, processes, second)
             finished.append(run.folder)
         except ModelError as error:
             # An empty folder would look like a run.

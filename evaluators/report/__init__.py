@@ -1,12 +1,17 @@
 """Reports on finished runs: an HTML page, figures, and tables with the papers' columns; no score is recomputed."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.datasets_scripts.common.files.csv_text import csv_text
 from eyechart.datasets_scripts.common.whole import write_whole, writing
+
+if TYPE_CHECKING:
+    from eyechart.evaluators.report.charts import Chart
 
 SEVERAL_FOLDER = "eyechart_report"
 """Default folder of a report of several runs; a run's own folder has the report of that run."""
@@ -26,11 +31,12 @@ def write_report(
     samples: int = SAMPLES,
     files: bool = True,
     names: Sequence[str] = (),
+    drawing: "Callable[[Chart], Mapping[str, bytes]] | None" = None,
 ) -> Path:
     """Write the report of one run, or of several side by side, and return the path of its page.
 
     An earlier report in `out` is replaced, with the files that it wrote. `names` replace those of the models, in the
-    order of the runs. Raises OutputError if the disk is full.
+    order of the runs. `drawing` draws a chart, as `draw`. Raises OutputError if the disk is full.
     """
     from eyechart.evaluators.report.charts import charts_of
     from eyechart.evaluators.report.drawing import draw
@@ -49,11 +55,12 @@ def write_report(
             raise UsageError(f"names is {given}; give {len(runs)} different names, one per run in order")
         runs = [replace(run, label=name) for run, name in zip(runs, names, strict=True)]
     tasks = reported_tasks(runs)
+    drawing = drawing or partial(draw, files=files)
+    shown = collect_samples(runs, tasks, samples)
     contents = [
-        TaskContent(task, [(chart, draw(chart, files=files)) for chart in charts_of(task)], tables_of(task))
-        for task in tasks
+        TaskContent(task, [(chart, drawing(chart)) for chart in charts_of(task)], tables_of(task)) for task in tasks
     ]
-    page = render(runs, contents, collect_samples(runs, tasks, samples))
+    page = render(runs, contents, shown)
     written: dict[str, str | bytes] = {}
     for content in contents if files else ():
         for chart, drawn in content.figures:

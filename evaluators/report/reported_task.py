@@ -7,7 +7,7 @@ from typing import Any
 
 from eyechart.evaluators.published import BY_DATABASE
 from eyechart.evaluators.published.rendering import at
-from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys
+from eyechart.evaluators.results.finished_runs import Run, TaskKey, merged_keys, model_label
 from eyechart.evaluators.results.results_file import AVERAGE, TaskResult
 from eyechart.evaluators.tasks import dataset_title, known_task, paper_of, task_title
 from eyechart.metrics.score_spec import ScoreSpec
@@ -62,6 +62,12 @@ class ReportedTask:
                 if key.startswith("by_") and "_by_" not in key and isinstance(parts, Mapping):
                     groups.setdefault(key.removeprefix("by_"), {}).update(dict.fromkeys(parts))
         return {group: list(values) for group, values in groups.items()}
+
+
+def reported_alone(result: TaskResult) -> ReportedTask:
+    """A result of a run that goes on, as the report of this run will show it."""
+    results = {model_label(result.model): result}
+    return ReportedTask(TaskKey(result.task, result.dataset, result.split), results, results if result.scores else {})
 
 
 def reported_tasks(runs: Sequence[Run]) -> list[ReportedTask]:

@@ -199,7 +199,7 @@ def merged_keys(runs: Sequence[Run]) -> list[TaskKey]:
 
 def _labels(paths: Sequence[Path], results: Sequence[Results]) -> list[str]:
     models = [
-        ", ".join(dict.fromkeys(_model_label(task.model) for task in result.tasks)) or "no model" for result in results
+        ", ".join(dict.fromkeys(model_label(task.model) for task in result.tasks)) or "no model" for result in results
     ]
     named = [
         f"{model} ({path.resolve().name})" if models.count(model) > 1 else model
@@ -208,7 +208,7 @@ def _labels(paths: Sequence[Path], results: Sequence[Results]) -> list[str]:
     return [f"{name}, run {number}" if named.count(name) > 1 else name for number, name in enumerate(named, 1)]
 
 
-def _model_label(model: str) -> str:
+def model_label(model: str) -> str:
     """The last component of a local path; other names are unchanged."""
     return PureWindowsPath(model).name or model if re.match(r"/|~|\.\.?[/\\]|[A-Za-z]:[/\\]", model) else model
 

@@ -23,6 +23,8 @@ from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.evaluation.loop import evaluate_rows
 from eyechart.evaluators.evaluation.scoring import with_averages
+from eyechart.evaluators.report.charts import charts_of
+from eyechart.evaluators.report.reported_task import reported_alone
 from eyechart.evaluators.requests.secrets import redact_values
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Backend
@@ -39,6 +41,7 @@ from eyechart.evaluators.results.results_file import (
 )
 from eyechart.evaluators.runs.console import console, print_line
 from eyechart.evaluators.runs.screen import RunProgress, print_screen
+from eyechart.evaluators.runs.second_process import SecondProcess
 from eyechart.evaluators.runs.table import print_everything
 from eyechart.evaluators.runs.task_runs import TaskRun, download_gb
 from eyechart.metrics.reply_counts import judge_counts
@@ -70,7 +73,11 @@ class ModelRun:
 
 
 def execute(
-    task_runs: Sequence[TaskRun], run: ModelRun, store: ResponseStore | None = None, processes: Processes = ALONE
+    task_runs: Sequence[TaskRun],
+    run: ModelRun,
+    store: ResponseStore | None = None,
+    processes: Processes = ALONE,
+    second: SecondProcess | None = None,
 ) -> bool:
     """Run tasks on a model, and write and print their results; one that fails does not stop the others.
 
@@ -103,9 +110,13 @@ def execute(
             previous = read_results(folder) if is_main else None
         for index, task_run in enumerate(task_runs):
             progress.begin(index, task_run.task.name)
+            if second is not None:
+                second.wait_for_data(task_run)
             try:
                 result = _run_task(task_run, backend, progress, processes, judge)
                 finished.append(result.model_copy(update={"model": run.name or result.model}))
+                if second is not None:
+                    second.draw_ahead(charts_of(reported_alone(finished[-1])))
             # Whatever fails in one task, run the others and keep their results.
             except Exception as error:
                 known = error if isinstance(error, EyechartError) else disk_error(error)
@@ -129,7 +140,7 @@ def execute(
     del backend
     for result in finished:
         result.items = ()
-    has_report = not is_main or _write_report(folder, screen, messages)
+    has_report = not is_main or _write_report(folder, screen, messages, second)
     is_judged = True
     for result in finished:
         counts = judge_counts(result.scores or {})
@@ -203,12 +214,13 @@ def _files(results: Results) -> set[Path]:
     return {task_folder(task) / name for task in results.tasks for name in task.files}
 
 
-def _write_report(folder: Path, output: Console, messages: Console) -> bool:
+def _write_report(folder: Path, output: Console, messages: Console, second: SecondProcess | None) -> bool:
     """Write the report of a run; False only if the disk is full, as no other failure loses results."""
     from eyechart.evaluators.report import write_report
 
     try:
-        print_line(output, f"Report:  {write_report([folder], files=False)}")
+        path = write_report([folder], files=False, drawing=None if second is None else second.drawn)
+        print_line(output, f"Report:  {path}")
     # The results are already written, so no failure may stop here.
     except Exception as error:
         brief = error.explain() if isinstance(error, EyechartError) else f"{type(error).__name__}: {error}"
