@@ -8,7 +8,7 @@ import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
-from multiprocessing.connection import wait
+from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -57,20 +57,21 @@ def second_process(task_runs: "Sequence[TaskRun]") -> Iterator[SecondProcess | N
     if len(task_runs) < _LEAST_TASKS or os.cpu_count() == 1:
         yield None
         return
-    pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _begin)
+    context = multiprocessing.get_context("spawn")
+    alive, watched = context.Pipe()
+    pool = ProcessPoolExecutor(1, context, _begin, [watched])
     try:
         yield SecondProcess(pool, task_runs)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+        alive.close()
 
 
-def _begin() -> None:
-    """End with the parent process, however it ends, and leave Ctrl-C and warnings to it."""
+def _begin(watched: Connection) -> None:
+    """End when the other end of a pipe is closed, as by a process that is killed; leave Ctrl-C and warnings to it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     warnings.simplefilter("ignore")
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    threading.Thread(target=lambda: (wait([parent.sentinel]), os._exit(1)), daemon=True).start()
+    threading.Thread(target=lambda: (watched.poll(None), os._exit(1)), daemon=True).start()
 
 
 def _load(name: str, config: str | None, request: "DataRequest") -> None:
