@@ -54,8 +54,7 @@ def resolve_backend(
     if model is None or isinstance(model, str | Path):
         from eyechart.evaluators.backends.local.loading import LoadOptions, Origin, load_pipeline, model_fingerprint
 
-        name = str(model or tiny_vlm.NAME)
-        folder = str(tiny_vlm.folder()) if name == tiny_vlm.NAME else name
+        name, folder = str(model or tiny_vlm.NAME), folder_of(model)
         options = options or LoadOptions()
         pipe = load_pipeline(folder, name, options)
         origin = Origin(options, model_fingerprint(folder, pipe.model, options.adapter))
@@ -75,6 +74,11 @@ def resolve_backend(
     from eyechart.evaluators.backends.function import FunctionBackend
 
     return FunctionBackend(model)
+
+
+def folder_of(model: str | Path | None) -> str:
+    """The folder or Hub id of a model, given as for `resolve_backend`."""
+    return str(tiny_vlm.folder() if model in (None, tiny_vlm.NAME) else model)
 
 
 def _local_backend(

@@ -202,8 +202,9 @@ def run(
     if help_args:
         return _print_arguments()
     announce(asked.name or ", ".join(asked.model or [tiny_vlm.NAME]))
-    from eyechart.evaluators.backends import resolve_backend
+    from eyechart.evaluators.backends import folder_of, resolve_backend
     from eyechart.evaluators.backends.local.loading import check_model
+    from eyechart.evaluators.backends.local.remembered import record_of, remembered
 
     if repeats > 1 and not asked.temperature:
         raise UsageError(
@@ -226,7 +227,9 @@ def run(
     def make_backend(model: str | None, device: str | None) -> Backend:
         if not isinstance(options, EndpointOptions):
             here = replace(options, device=options.device or device)
-            return resolve_backend(model, batch_size=asked.batch_size, options=here, chat=chat)
+            load = partial(_load, model, batch_size=asked.batch_size, options=here, chat=chat)
+            # Without stored answers, every model is needed.
+            return load() if task_options.no_store else remembered(folder_of(model), here, chat, asked.batch_size, load)
         if server is None:
             return resolve_backend(model, endpoint=options)
         from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
@@ -239,7 +242,9 @@ def run(
 
     def check(model: str | None, store: "ResponseStore | None") -> None:
         if not isinstance(options, EndpointOptions):
-            check_model(str(tiny_vlm.folder() if model in (None, tiny_vlm.NAME) else model), options)
+            record = None if store is None else record_of(folder_of(model), options, chat.settings(), asked.batch_size)
+            if record is None or not record.exists():
+                check_model(folder_of(model), options)
         # Nothing can be checked of a server that is not started yet.
         elif server is None:
             check_server(str(model), options, store)
@@ -254,6 +259,20 @@ def run(
     ]
     with contextlib.nullcontext() if server is None else _stopped_at_end(server):
         run_models(task_runs, runs, task_options)
+
+
+def _load(model: str | None, **options: Any) -> Backend:
+    """Load a model; the progress bars of its loading, but not those of a download, would disturb ours."""
+    from huggingface_hub.utils import are_progress_bars_disabled, enable_progress_bars
+    from transformers.utils import logging
+
+    from eyechart.evaluators.backends import resolve_backend
+
+    show_downloads = console(stderr=True).is_terminal and not are_progress_bars_disabled()
+    logging.disable_progress_bar()
+    if show_downloads:
+        enable_progress_bars()
+    return resolve_backend(model, **options)
 
 
 def _named(arguments: Mapping[str, Any], *names: str) -> dict[str, Any]:

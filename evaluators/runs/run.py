@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import datasets
 from pydantic_core import from_json, to_json
 from rich.console import Console
 
@@ -86,7 +87,7 @@ def execute(
     """
     folder, is_main = run.folder, processes.is_main
     screen, messages = console(quiet=not is_main), console(stderr=True, quiet=not is_main)
-    _hide_progress_bars(messages)
+    datasets.disable_progress_bars()
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     finished: list[TaskResult] = []
     results: Sequence[TaskResult] = ()
@@ -228,16 +229,3 @@ def _write_report(folder: Path, output: Console, messages: Console, second: Seco
         print_line(messages, f"eyechart: the report could not be written: {brief}. {again}", "red")
         return not isinstance(error, OutputError)
     return True
-
-
-def _hide_progress_bars(messages: Console) -> None:
-    """Hide the progress bars of libraries, but not those of downloads of weights in a terminal."""
-    import datasets
-    from huggingface_hub.utils import are_progress_bars_disabled, enable_progress_bars
-    from transformers.utils import logging
-
-    show_downloads = messages.is_terminal and not are_progress_bars_disabled()
-    datasets.disable_progress_bars()
-    logging.disable_progress_bar()
-    if show_downloads:
-        enable_progress_bars()

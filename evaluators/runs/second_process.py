@@ -59,7 +59,7 @@ def second_process(task_runs: "Sequence[TaskRun]") -> Iterator[SecondProcess | N
         return
     context = multiprocessing.get_context("spawn")
     alive, watched = context.Pipe()
-    pool = ProcessPoolExecutor(1, context, _begin, [watched])
+    pool = ProcessPoolExecutor(1, context, _begin, (watched,))
     try:
         yield SecondProcess(pool, task_runs)
     finally:

@@ -182,6 +182,18 @@ def test_help_loads_no_heavy_library(words):
     assert words or (len(done.stdout.splitlines()) > 20 and "eyechart.evaluators.commands.run" not in loaded)
 
 
+def test_a_run_whose_answers_are_stored_loads_no_model(tmp_path, no_report):
+    job = ["run", "aes_bench/assessment", "--limit", "2", "--out"]
+    invoke(*job, tmp_path / "first", code=0)
+    command = [sys.executable, "-X", "importtime", "-m", "eyechart.evaluators", *job, str(tmp_path / "second")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    loaded = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines()}
+    assert "datasets" in loaded and not loaded & {"torch", "transformers"}
+    (first,), (second,) = (read_results(tmp_path / name).tasks for name in ("first", "second"))
+    assert (first.scores, first.settings) == (second.scores, second.settings)
+    assert second.timings["answers_from_store"] == 2
+
+
 def test_a_run_has_at_most_36_options():
     assert len(typer.main.get_command(app).get_command(None, "run").params) <= 36
 
