@@ -42,7 +42,14 @@ def _http() -> Iterator[HTTPServer]:
 
 
 @pytest.fixture
-def http(_http: HTTPServer) -> Iterator[HTTPServer]:
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No half second before a retry, or until a server that is started is asked."""
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01, raising=False)
+    monkeypatch.setattr("eyechart.evaluators.backends.endpoint.serving._READY_INTERVAL", 0.05)
+
+
+@pytest.fixture
+def http(_http: HTTPServer, impatient: None) -> Iterator[HTTPServer]:
     """A server without any answers yet."""
     _http.clear()
     yield _http

@@ -15,9 +15,11 @@ from werkzeug import Response
 
 from eyechart.evaluators.requests.errors import EndpointError
 from eyechart.evaluators.requests.types import IMAGE, Request
+from tests.evaluators import conftest
 from tests.evaluators.backends.conftest import backend
 from tests.evaluators.conftest import _http, _no_key, disk, http, judge, make_picture, options, questions, script, store
 
+impatient = conftest.impatient
 __all__ = ["_http", "_no_key", "backend", "disk", "http", "judge", "make_picture"]
 __all__ += ["options", "questions", "script", "store"]
 
@@ -88,7 +90,7 @@ def writing(kind: str, target: Path) -> Iterator[subprocess.Popen[str]]:
 def hostile(folder: Path, **plan: Any) -> str:
     """The command of a server that prints and answers what the plan says (`hostile_server.py`)."""
     (folder / "plan.json").write_text(json.dumps(plan))
-    return f"{sys.executable} {Path(__file__).with_name('hostile_server.py')} {{port}} {folder} {{model}}"
+    return f"{sys.executable} -IS {Path(__file__).with_name('hostile_server.py')} {{port}} {folder} {{model}}"
 
 
 GOOD = {"choices": [{"message": {"content": " B. "}}], "usage": {"prompt_tokens": 7, "completion_tokens": 2}}

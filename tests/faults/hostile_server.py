@@ -54,5 +54,5 @@ class Handler(BaseHTTPRequestHandler):
 for text in PLAN.get("print", ()):
     sys.stdout.write(text)
     sys.stdout.flush()
-    time.sleep(0.2)
+    time.sleep(0.05)
 ThreadingHTTPServer(("127.0.0.1", PORT), Handler).serve_forever()

@@ -109,7 +109,7 @@ SPELLINGS = (ODD, json.dumps(ODD)[1:-1], quote(ODD, safe=""))
         ("a server that the run starts prints another secret, and answers with it", "their_db_Password"),
     ),
 )
-def test_a_secret_that_a_started_server_repeats(name, tmp_path, monkeypatch):
+def test_a_secret_that_a_started_server_repeats(name, tmp_path, monkeypatch, impatient):
     monkeypatch.setenv(name, ODD)
     leaks = " ".join(SPELLINGS)
     message = {"content": f"B {leaks}", "reasoning_content": leaks}

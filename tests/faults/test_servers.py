@@ -27,7 +27,7 @@ def torn(request):
 
 
 def slow(request):
-    time.sleep(3)
+    time.sleep(1.5)
     return GOOD
 
 
@@ -64,14 +64,12 @@ ONCE = "the item has an error that states the problem; the request is not repeat
         ("a server answers 502 without a body", Response("", 502), "answered 502 after 1 retry: no reason given"),
         ("a server promises more bytes than it sends", torn, "broke off after 1 retry: RemoteProtocolError"),
         ("a server sends an endless body", lambda request: Response(itertools.repeat(b"x" * 2**16), 200), "16,777,216"),
-        ("a server sends nothing for longer than the timeout", slow, "did not answer within 1 s after 1 retry"),
-        ("a server sends the body byte by byte for longer than the timeout", trickle, "did not answer within 1 s afte"),
+        ("a server sends nothing for longer than the timeout", slow, "did not answer within 0.3 s after 1 retry"),
+        ("a server sends the body byte by byte for longer than the timeout", trickle, "did not answer within 0.3 s af"),
     ),
 )
-def test_what_may_pass_is_asked_again_and_then_an_error_of_the_item(script, ask, fault, reason, monkeypatch):
-    # Not the half second before a retry.
-    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01, raising=False)
-    timeout = {"timeout": 1.0} if fault in (slow, trickle) else {}
+def test_what_may_pass_is_asked_again_and_then_an_error_of_the_item(script, ask, fault, reason):
+    timeout = {"timeout": 0.3} if fault in (slow, trickle) else {}
     script.say(fault)
     response, model = ask(**timeout)
     assert isinstance(response.error, EndpointError)
@@ -84,7 +82,7 @@ def test_what_may_pass_is_asked_again_and_then_an_error_of_the_item(script, ask,
     assert script.attempts == ["0", "1"]
     assert model.settings()["asked"] == {"requests": 0, "retries": 1, "prompt_tokens": 0, "completion_tokens": 0}
     script.say(fault, GOOD)
-    response, model = ask(**timeout)
+    response, model = ask(**{name: 2 * seconds for name, seconds in timeout.items()})
     assert response.text == "B."
     assert model.settings()["asked"] == {"requests": 1, "retries": 1, "prompt_tokens": 7, "completion_tokens": 2}
 
@@ -123,13 +121,14 @@ def test_what_stays_is_an_error_of_the_item_at_once(script, ask, fault, reason):
 
 
 @fault("a server states how long to wait", "the request is not repeated earlier")
-def test_retry_after_is_honoured(script, ask):
-    script.say(refusal(429, headers={"Retry-After": "1.2"}), refusal(429), GOOD)
+def test_retry_after_is_honoured(script, ask, monkeypatch):
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.1)
+    script.say(refusal(429, headers={"Retry-After": "0.4"}), refusal(429), GOOD)
     assert ask(max_retries=2)[0].text == "B."
     first, second, third = script.times
-    # The client's own waits are half a second and a second, each less up to a quarter.
-    assert second - first >= 1.2
-    assert third - second >= 0.75
+    # The client's own waits are a tenth of a second and two, each less up to a quarter.
+    assert second - first >= 0.4
+    assert third - second >= 0.15
 
 
 @pytest.mark.parametrize(

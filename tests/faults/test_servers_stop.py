@@ -16,6 +16,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from eyechart.datasets_scripts.common.errors import UsageError
+from eyechart.evaluators.backends.endpoint import serving
 from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.serving import Server
@@ -72,7 +73,7 @@ def test_a_permanent_fault_stops_the_run(script, backend, make_picture, answer, 
     requests = [Request(str(i), ("What is this?", IMAGE), (make_picture(0),), words=words) for i in range(50)]
     with pytest.raises(error, match=reason):
         list(backend(concurrency=1, max_retries=0 if error is QuotaError else 4, top_logprobs=200).answer(requests))
-    time.sleep(0.2)
+    time.sleep(0.05)
     # The thread may have taken the next request; none is sent again.
     assert len(script.bodies) <= 2 and set(script.attempts) == {"0"}
 
@@ -104,7 +105,7 @@ def test_a_server_that_fails_in_the_same_way_from_the_start(script, backend, mes
     requests = [Request(str(i), ("What is this?",), ()) for i in range(500)]
     with pytest.raises(ModelError, match=remedy):
         list(backend(concurrency=2).answer(requests))
-    time.sleep(0.2)
+    time.sleep(0.05)
     assert len(script.bodies) <= 5 + 4
 
 
@@ -117,13 +118,19 @@ def test_failures_of_other_kinds_or_after_an_answer_are_errors_of_their_items(sc
     assert [response.error is None for response in responses].count(True) == 1 and len(responses) == 25
 
 
+@pytest.fixture(scope="module")
+def other():
+    """Another server, to which nothing may be sent."""
+    with HTTPServer() as server:
+        yield server
+
+
 @fault("a server redirects to another server (307)", "nothing is sent there, and the error names the other address")
-def test_a_server_that_points_elsewhere(script, backend):
-    with HTTPServer() as other:
-        script.say(Response("", 307, {"Location": other.url_for("/v1/chat/completions")}))
-        with pytest.raises(ModelError, match=rf"answered 307, a redirect to http://localhost:{other.port}/v1/chat/co"):
-            list(backend().answer([Request("x", ("What?",), ())]))
-        assert other.log == []
+def test_a_server_that_points_elsewhere(script, backend, other):
+    script.say(Response("", 307, {"Location": other.url_for("/v1/chat/completions")}))
+    with pytest.raises(ModelError, match=rf"answered 307, a redirect to http://localhost:{other.port}/v1/chat/co"):
+        list(backend().answer([Request("x", ("What?",), ())]))
+    assert other.log == []
 
 
 @pytest.mark.parametrize(
@@ -156,13 +163,12 @@ def test_what_is_under_way_when_all_stops_is_not_asked_again(script, backend, ma
     requests = [Request(str(i), ("What is this?", IMAGE), (make_picture(0),)) for i in range(50)]
     with pytest.raises(ModelError):
         list(backend(concurrency=4, max_retries=9).answer(requests))
-    time.sleep(1.6)
+    time.sleep(0.2)
     assert len(script.bodies) <= 6, "with its retries, each of three would have been asked thrice by now"
 
 
 @fault("no server listens at the address", "the run stops and gives the reason")
-def test_a_server_that_is_not_there_stops_all(ask, monkeypatch):
-    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01, raising=False)
+def test_a_server_that_is_not_there_stops_all(ask):
     with pytest.raises(ModelError, match=r"cannot reach a server at http://127\.0\.0\.1:9/v1 after 2 retries"):
         ask(base_url="http://127.0.0.1:9/v1", max_retries=2)
 
@@ -188,8 +194,9 @@ DRIP = {"body": " ", "repeat": 600, "pause": 0.2}
 ENDLESS = {"body": "x" * 2**20, "repeat": 2**20}
 BOMB = {"file": "bomb", "headers": {"Content-Encoding": "gzip, gzip"}}
 NO_LIST = "answered with status 200, but the answer is not a list of models"
-TOO_LONG = "was not ready within 2 s: .*more than 16,777,216 bytes"
-LATE = "was not ready within 2 s: .* was not answered completely"
+TOO_LONG = "was not ready within 2 s: .*more than 65,536 bytes"
+LATE = "was not ready within 1 s: .* was not answered completely"
+UNREADY = "was not ready within 1 s"
 MODELS = "/v1/models"
 
 
@@ -212,17 +219,21 @@ def models(*listed):
         ("a started server's list never ends", MODELS, ENDLESS, TOO_LONG),
         ("a started server's list comes byte by byte", MODELS, DRIP, LATE),
         ("a started server's health comes byte by byte", "/health", DRIP, LATE),
-        ("a started server answers 503 for ever", "/health", {"status": 503}, "was not ready within 2 s"),
+        ("a started server answers 503 for ever", "/health", {"status": 503}, UNREADY),
     ),
 )
-def test_a_started_server_that_never_says_what_it_serves(tmp_path, path, page, reason):
+def test_a_started_server_that_never_says_what_it_serves(tmp_path, monkeypatch, impatient, path, page, reason):
+    if page is ENDLESS:
+        monkeypatch.setattr("eyechart.evaluators.backends.endpoint.client._MOST_BYTES", 2**16)
+        # It is asked once, and the time does not end during a request, whose error would be another.
+        monkeypatch.setattr(serving, "_READY_INTERVAL", 1)
     if page is BOMB:
         (tmp_path / "bomb").write_bytes(gzip.compress(gzip.compress(bytes(2 * 10**7), 1), 9))
     (tmp_path / "latin").write_bytes(b'{"data": [{"id": "\xe9"}]}')
     server = Server(hostile(tmp_path, **{path: page}), "m", tmp_path / "server.log")
     begin = time.monotonic()
     with contextlib.closing(server), pytest.raises((ModelError, EndpointError), match=reason) as caught:
-        server.start(EndpointOptions(serve_timeout=2 if "2 s" in reason else 60))
+        server.start(EndpointOptions(serve_timeout={LATE: 1, TOO_LONG: 2, UNREADY: 1}.get(reason, 60)))
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 1000
     assert time.monotonic() - begin < 30
 
@@ -236,14 +247,13 @@ def test_a_started_server_that_never_says_what_it_serves(tmp_path, path, page, r
         ("a started server redirects `/version` to another server", "/version"),
     ),
 )
-def test_a_started_server_that_points_elsewhere(tmp_path, monkeypatch, path):
+def test_a_started_server_that_points_elsewhere(tmp_path, monkeypatch, impatient, other, path):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-for-one-server-only")
-    with HTTPServer() as other:
-        elsewhere = {"status": 307, "headers": {"Location": other.url_for(path)}}
-        server = Server(hostile(tmp_path, **{path: elsewhere}), "m", tmp_path / "server.log")
-        with contextlib.closing(server):
-            assert server.start(EndpointOptions()).served_name == "m"
-        assert other.log == []
+    elsewhere = {"status": 307, "headers": {"Location": other.url_for(path)}}
+    server = Server(hostile(tmp_path, **{path: elsewhere}), "m", tmp_path / "server.log")
+    with contextlib.closing(server):
+        assert server.start(EndpointOptions()).served_name == "m"
+    assert other.log == []
 
 
 OTHER = models({"id": "other"})
@@ -277,20 +287,33 @@ def test_a_server_whose_list_is_malformed(script, http):
         assert list(client.map(ChatClient.check_model, [client])) == [[]]
 
 
-# Starts a server that never answers, as `eyechart run --serve` does.
-_RUN = """
-import signal, sys
+# Starts runs with a server that never answers, as `eyechart run --serve` does, or waits for the end of one. Each is a
+# fork, because importing takes longer than what a run does.
+_RUNS = """
+import os, signal, sys
 from pathlib import Path
+import openai
 from eyechart.evaluators.backends.endpoint import serving
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.commands.run import _stopped_at_end
 
+for line in sys.stdin:
+    if line[0] != "/":
+        print(os.waitpid(int(line), 0)[1], flush=True)
+    elif pid := os.fork():
+        print(pid, flush=True)
+    else:
+        break
+folder, kind, patience = line.split()
+output = os.open(f"{folder}/output", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+for number in (1, 2):
+    os.dup2(output, number)
 # Whoever started the tests may ignore them.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
-folder = Path(sys.argv[1])
-serving._STOP_TIMEOUT = float(sys.argv[3])
-server = serving.Server(f"{sys.executable} {folder}/server.py {sys.argv[2]} {{model}} {{port}}", "m", folder / "log")
+serving._STOP_TIMEOUT = float(patience)
+command = f"{sys.executable} {folder}/server.py {kind} {{model}} {{port}}"
+server = serving.Server(command, "m", Path(folder, "log"))
 with _stopped_at_end(server):
     server.start(EndpointOptions())
 """
@@ -299,9 +322,15 @@ _SERVER = """
 import os, signal, subprocess, sys, time
 from pathlib import Path
 
+PIDS = Path(__file__).parent / "pids"
+
 def begin(name):
-    (Path(__file__).parent / "pids" / f"{os.getpid()}.{name}").touch()
+    (PIDS / f"{os.getpid()}.{name}").touch()
     time.sleep(600)
+
+def wait_for_the_other():
+    while not any(PIDS.iterdir()):
+        time.sleep(0.01)
 
 def deaf():
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -325,12 +354,12 @@ if kind in ("daemon", "launcher"):
 if kind == "deaf":
     deaf()
 if kind == "launcher":
-    time.sleep(1)
+    wait_for_the_other()
     sys.exit(0)
 if kind == "parent":
     os.kill(os.getppid(), signal.SIGQUIT)
 if kind == "group":
-    time.sleep(1)
+    wait_for_the_other()
     os.killpg(0, signal.SIGKILL)
 begin("server")
 """
@@ -348,31 +377,48 @@ def wait_for(condition, what):
     end = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < end, what
-        time.sleep(0.05)
+        time.sleep(0.01)
 
 
-@contextlib.contextmanager
-def started(kind, patience, folder):
+@pytest.fixture(scope="module")
+def ask_runs():
+    """Starts a run, given its folder, its server's kind and patience; or waits for the end of one, given its id."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", _RUNS], **pipes) as runs:
+
+        def ask(*words):
+            print(*words, file=runs.stdin, flush=True)
+            return int(runs.stdout.readline())
+
+        yield ask
+
+
+@pytest.fixture
+def started(ask_runs, tmp_path):
     """A run with a server of a kind; at the end, the run and every process of the server have to end by themselves."""
-    pids = folder / "pids"
-    pids.mkdir()
-    (folder / "server.py").write_text(_SERVER)
-    command = [sys.executable, "-c", _RUN, str(folder), kind, str(patience)]
-    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    try:
-        wait_for(lambda: len([*pids.iterdir()]) == COUNTS.get(kind, 2), "the server starts")
-        # A signal while anyio starts the run's event loop is waited for without end.
-        wait_for(lambda: run.poll() is not None or psutil.Process(run.pid).num_threads() > 2, "the run waits for it")
-        time.sleep(0.1)
-        yield run
-        output, _ = run.communicate(timeout=120)
-        assert run.returncode != 0, output
-        wait_for(lambda: not any(is_running(int(file.stem)) for file in pids.iterdir()), output)
-    finally:
-        run.kill()
-        for file in pids.iterdir():
-            if is_running(int(file.stem)):
-                os.kill(int(file.stem), signal.SIGKILL)
+
+    @contextlib.contextmanager
+    def start(kind, patience):
+        pids = tmp_path / "pids"
+        pids.mkdir()
+        (tmp_path / "server.py").write_text(_SERVER)
+        run = psutil.Process(ask_runs(tmp_path, kind, patience))
+        try:
+            wait_for(lambda: len([*pids.iterdir()]) == COUNTS.get(kind, 2), "the server starts")
+            # A signal while anyio starts the run's event loop is waited for without end.
+            wait_for(lambda: not is_running(run.pid) or run.num_threads() > 2, "the run waits for it")
+            time.sleep(0.1)
+            yield run
+            wait_for(lambda: not is_running(run.pid), "the run ends")
+            output = (tmp_path / "output").read_text()
+            assert ask_runs(run.pid) != 0, output
+            wait_for(lambda: not any(is_running(int(file.stem)) for file in pids.iterdir()), output)
+        finally:
+            for pid in (run.pid, *(int(file.stem) for file in pids.iterdir())):
+                if is_running(pid):
+                    os.kill(pid, signal.SIGKILL)
+
+    return start
 
 
 SECOND = (signal.SIGINT, signal.SIGINT)
@@ -382,52 +428,52 @@ SECOND = (signal.SIGINT, signal.SIGINT)
     ("kind", "signals", "patience"),
     rows(
         "no process of the server is left",
-        ("a run is killed while its server runs", "alone", (signal.SIGKILL,), 1),
-        ("a run is killed while its server, which ignores SIGTERM, runs", "deaf", (signal.SIGKILL,), 1),
-        ("a run is killed while a worker in a session of its own runs", "session", (signal.SIGKILL,), 1),
-        ("a run is killed while a daemon of its server runs", "daemon", (signal.SIGKILL,), 1),
-        ("a run gets SIGTERM while a daemon of its server runs", "daemon", (signal.SIGTERM,), 1),
-        ("the terminal of a run is closed (SIGHUP) while a daemon of its server runs", "daemon", (signal.SIGHUP,), 1),
-        ("a run gets Ctrl-C while a worker in a session of its own runs", "session", (signal.SIGINT,), 1),
+        ("a run is killed while its server runs", "alone", (signal.SIGKILL,), 0.3),
+        ("a run is killed while its server, which ignores SIGTERM, runs", "deaf", (signal.SIGKILL,), 0.3),
+        ("a run is killed while a worker in a session of its own runs", "session", (signal.SIGKILL,), 0.3),
+        ("a run is killed while a daemon of its server runs", "daemon", (signal.SIGKILL,), 0.3),
+        ("a run gets SIGTERM while a daemon of its server runs", "daemon", (signal.SIGTERM,), 0.3),
+        ("the terminal of a run is closed (SIGHUP) while a daemon of its server runs", "daemon", (signal.SIGHUP,), 0.3),
+        ("a run gets Ctrl-C while a worker in a session of its own runs", "session", (signal.SIGINT,), 0.3),
         ("a run gets Ctrl-C twice while its server, which ignores SIGTERM, runs", "deaf", SECOND, 600),
-        ("a run gets Ctrl-C, then is killed", "session", (signal.SIGINT, signal.SIGKILL), 1),
+        ("a run gets Ctrl-C, then is killed", "session", (signal.SIGINT, signal.SIGKILL), 0.3),
         ("a server is a launcher that starts a daemon and ends", "launcher", (), 600),
         ("a server kills its process group, but not a worker in a session of its own", "group", (), 600),
-        ("a server sends SIGQUIT to the process that started it", "parent", (), 1),
+        ("a server sends SIGQUIT to the process that started it", "parent", (), 0.3),
     ),
 )
-def test_nothing_is_left(kind, signals, patience, tmp_path):
-    with started(kind, patience, tmp_path) as run:
+def test_nothing_is_left(kind, signals, patience, started):
+    with started(kind, patience) as run:
         for number in signals:
             run.send_signal(number)
-            time.sleep(0.5)
+            time.sleep(0.15)
 
 
 @fault(
     "the process that stops a server is killed; a worker has a session of its own", "no process of the server is left"
 )
-def test_the_guardian_fails(tmp_path):
-    with started("session", 1, tmp_path) as run:
-        (guardian,) = psutil.Process(run.pid).children()
+def test_the_guardian_fails(started):
+    with started("session", 0.3) as run:
+        (guardian,) = run.children()
         guardian.kill()
 
 
 @fault("a run and the process that stops its server are killed together", "the next run ends the server's processes")
-def test_the_next_run_cleans_up(tmp_path):
-    with started("session", 600, tmp_path) as run:
-        (guardian,) = psutil.Process(run.pid).children()
+def test_the_next_run_cleans_up(started, ask_runs, tmp_path):
+    with started("session", 600) as run:
+        (guardian,) = run.children()
         for process in (run, guardian):
             process.kill()
-        run.wait()
+        wait_for(lambda: not is_running(run.pid), "the run is killed")
         (tmp_path / "server.py").write_text("")
-        subprocess.run(run.args, capture_output=True, timeout=120)
+        ask_runs(ask_runs(tmp_path, "session", 600))
         assert not [*tmp_path.glob(".eyechart-server-*")]
 
 
 @fault("two runs with servers have the same `--out`", "the second does not end the server of the first")
-def test_two_runs_in_a_folder(tmp_path):
-    with started("session", 1, tmp_path) as run:
+def test_two_runs_in_a_folder(started, ask_runs, tmp_path):
+    with started("session", 0.3) as run:
         (tmp_path / "server.py").write_text("")
-        subprocess.run(run.args, capture_output=True, timeout=120)
+        ask_runs(ask_runs(tmp_path, "session", 0.3))
         assert all(is_running(int(file.stem)) for file in (tmp_path / "pids").iterdir())
         run.terminate()

@@ -33,7 +33,7 @@ from eyechart.evaluators.requests.keys import files_digest
 from eyechart.evaluators.requests.secrets import redact
 
 # In seconds.
-_ANSWER_TIMEOUT, _STOP_TIMEOUT, _LOG_TIMEOUT = 10.0, 10, 5
+_ANSWER_TIMEOUT, _STOP_TIMEOUT, _LOG_TIMEOUT, _READY_INTERVAL = 10.0, 10, 5, 0.5
 _LINES_SHOWN, _ERRORS_SHOWN = 20, 5
 _LOG_END = 1 << 16
 """Bytes of the log in which its last lines are looked for."""
@@ -148,7 +148,7 @@ class Server:
         status, content, version = 503, b"", None
         with anyio.move_on_after(timeout) as waiting:
             while status == 503:
-                await anyio.sleep(0.5)
+                await anyio.sleep(_READY_INTERVAL)
                 if ending := self.ending():
                     raise ModelError(ending)
                 # llama.cpp lists the model before it is loaded; some servers have no /health.

@@ -29,7 +29,7 @@ ITEMS = 8
 
 
 @pytest.fixture(autouse=True)
-def programs(tmp_path, monkeypatch):
+def programs(tmp_path, monkeypatch, impatient):
     """A folder with the servers' programs, which is found first."""
     folder = tmp_path / "bin"
     folder.mkdir()
@@ -56,7 +56,7 @@ def test_a_run_starts_the_server_asks_it_by_the_name_that_it_serves_and_stops_it
         # A proxy has another 127.0.0.1.
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     asked = tmp_path / "asked"
-    command = f"vllm --name other --load 1 --asked {asked}"
+    command = f"vllm --name other --load 0.4 --asked {asked}"
     done = run("--model", "org/model", "--serve", command, out=tmp_path / "out")
     assert "starting vllm; log: " in done.output
     assert asked.read_text().splitlines() == ["other"] * ITEMS
@@ -82,10 +82,10 @@ def test_each_program_is_given_model_and_address_in_its_own_way(command, tmp_pat
 
 def test_models_that_transformers_has_in_its_cache_are_not_asked(programs, tmp_path):
     (programs / "vllm").rename(programs / "transformers")
-    server = Server("transformers serve {model} --port {port} --name cached --load 1", "m", tmp_path / "server.log")
+    server = Server("transformers serve {model} --port {port} --name cached --load 0.4", "m", tmp_path / "server.log")
     begin = time.monotonic()
     with contextlib.closing(server):
-        assert server.start(EndpointOptions()).served_name == "m" and time.monotonic() >= begin + 1, "it is ready"
+        assert server.start(EndpointOptions()).served_name == "m" and time.monotonic() >= begin + 0.4, "it is ready"
 
 
 def test_a_crash_ends_the_run_with_its_last_lines_and_the_next_run_goes_on(tmp_path):
