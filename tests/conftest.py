@@ -1,5 +1,6 @@
 """Settings for all tests: no network, no user cache, reference data only where it is named."""
 
+import fcntl
 import os
 import signal
 import tempfile
@@ -11,6 +12,7 @@ import pytest
 
 from tests.faults.fault import Outcomes, check_rows
 from tests.hub_stand_in import StandIn, stand_in
+from tests.terminal import in_a_terminal
 
 _HOME = tempfile.TemporaryDirectory(prefix="eyechart-tests-")
 # Set before datasets, evaluate or transformers is imported: they read these once.
@@ -76,6 +78,19 @@ def reference() -> Path:
     if not folder:
         pytest.skip("EYECHART_REFERENCE is not set: it names the folder of real reference data")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def main_job() -> tuple[str, Path]:
+    """`eyechart run --out results` in a terminal: what it shows, and the folder of its results."""
+    folder = _MINI.with_name("main")
+    # The processes of one run share it too.
+    with _MINI.with_name("main.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            folder.mkdir()
+            (folder / "screen").write_text(in_a_terminal([["run", "--out", "results"]], folder)["run"])
+    return (folder / "screen").read_text(), folder / "results"
 
 
 @pytest.fixture

@@ -1,10 +1,8 @@
 """A small dataset per kind, in the documented columns, for evaluators that run on a Python function, and servers."""
 
-import contextlib
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import datasets
 import numpy as np
@@ -15,7 +13,6 @@ from pytest_httpserver import HTTPServer
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.judging import EndpointJudge, JudgeOptions
 from eyechart.evaluators.requests.store import ResponseStore
-from tests.evaluators.command_line import invoke
 from tests.evaluators.scripted_server import Script
 
 
@@ -23,16 +20,6 @@ from tests.evaluators.scripted_server import Script
 def _no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "EYECHART_JUDGE_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture(scope="session")
-def main_job(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
-    """`eyechart run`, here on 40 items of each task: how it ended, and the folder that it leaves."""
-    folder = tmp_path_factory.mktemp("main")
-    with contextlib.chdir(folder):
-        done = invoke("run", "--limit", 40, "--no-store", code=0)
-    (run,) = (folder / "eyechart_runs").iterdir()
-    return done, run
 
 
 @pytest.fixture(scope="session")

@@ -36,18 +36,12 @@ def test_version():
     assert "An eye chart for multimodal LLMs." in invoke("--help").output
 
 
-def test_the_main_job_prints_one_table_with_interval_guess_and_n(main_job):
-    done, run = main_job
-    lines = done.stdout.splitlines()
-    assert lines[2].split() == ["task", "score", "value", "95", "%", "CI", "chance", "best", "n"]
-    for task in TASKS:
-        assert sum(re.match(rf"{task.name}[¹²³⁴⁵]* ", line) is not None for line in lines) == 1, task.name
-    for name, score, n in (("q_bench/perception", "accuracy", "40"), ("q_bench/assessment", "SRCC", "280")):
-        words = next(line.split() for line in lines if line.startswith(name))
-        assert (words[1], words[-1]) == (score, n)
-    assert "Synthetic demo data: not comparable with papers" in done.stdout
+def test_a_run_without_a_folder_makes_one_and_nothing_is_animated_without_a_terminal(tmp_path, monkeypatch, no_report):
+    monkeypatch.chdir(tmp_path)
+    done = invoke("run", "q_bench/perception", "--limit", 4, code=0)
+    (run,) = (tmp_path / "eyechart_runs").iterdir()
     assert run.name in done.stdout and run.name.startswith("20")
-    # Nothing animated where there is no terminal.
+    assert "Synthetic demo data: not comparable with papers" in done.stdout
     assert "\r" not in done.stdout + done.stderr and "\x1b" not in done.stdout + done.stderr
 
 
@@ -163,8 +157,8 @@ def test_a_run_says_if_it_replaces_the_results_of_another_run(tmp_path, no_repor
 
 def test_warnings_are_in_the_results_and_printed_if_asked_for(main_job, tmp_path, no_report):
     (warnings,) = (result.warnings for result in read_results(main_job[1]).tasks if result.task == "two_afc/fine_mos")
-    assert any("pools: with n=6 images" in text for text in warnings)
-    assert "with n=6 images" not in main_job[0].output
+    assert any("pools: with n=" in text for text in warnings)
+    assert "pools: with n=" not in main_job[0]
     verbose = invoke("run", "two_afc/fine_mos", "--limit", 40, "--verbose", "--out", tmp_path).stdout
     assert "two_afc/fine_mos: warning: " in verbose and "pools: with n=6 images" in verbose
 

@@ -29,8 +29,8 @@ def test_the_tiny_model_knows_what_it_was_taught(main_job):
     results = {result.task: result for result in read_results(main_job[1]).tasks}
     scores = {task: result.scores for task, result in results.items()}
     perception = scores["q_bench/perception"]
-    assert len(perception["by_concern"]) == 4 and perception["yes_no"]["n_yes"] + perception["yes_no"]["n_no"] == 16
-    assert sum(part["n"] for part in perception["by_question_type_by_concern"].values()) == 40
+    assert len(perception["by_concern"]) == 4 and perception["yes_no"]["n_yes"] + perception["yes_no"]["n_no"] == 60
+    assert sum(part["n"] for part in perception["by_question_type_by_concern"].values()) == 180
     for task in ("ql_bench/single", "ql_bench/pair"):
         assert {name for name in scores[task] if name.startswith("by_")} == {"by_question_type", "by_concern"}
         assert scores[task]["answer_accuracy"] > scores[task]["random_guess"]
