@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-SMALL, LARGE = 10_000, 40_000
+SMALL, LARGE = 6_000, 24_000
 
 
 def growth(work: Callable[[int], object]) -> float:
