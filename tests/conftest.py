@@ -12,7 +12,6 @@ import pytest
 
 from tests.faults.fault import Outcomes, check_rows
 from tests.hub_stand_in import StandIn, stand_in
-from tests.terminal import in_a_terminal
 
 _HOME = tempfile.TemporaryDirectory(prefix="eyechart-tests-")
 # Set before datasets, evaluate or transformers is imported: they read these once.
@@ -83,6 +82,8 @@ def reference() -> Path:
 @pytest.fixture(scope="session")
 def main_job() -> tuple[str, Path]:
     """`eyechart run --out results` in a terminal: what it shows, and the folder of its results."""
+    from tests.docs.test_recordings import in_a_terminal
+
     folder = _MINI.with_name("main")
     # The processes of one run share it too.
     with _MINI.with_name("main.lock").open("w") as lock:

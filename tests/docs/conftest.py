@@ -246,10 +246,7 @@ def addresses() -> Iterator[dict[str, str]]:
         server.expect_request(PATH, method="POST").respond_with_handler(tiny.respond)
         server.expect_request("/tokenize", method="POST").respond_with_handler(tiny.tokenize)
         Script(judge).say(judged)
-        yield {
-            "http://127.0.0.1:8000/v1": server.url_for("/v1"),
-            "http://127.0.0.1:8001/v1": judge.url_for("/v1"),
-        }
+        yield {"http://127.0.0.1:8000/v1": server.url_for("/v1"), "http://127.0.0.1:8001/v1": judge.url_for("/v1")}
 
 
 @pytest.fixture

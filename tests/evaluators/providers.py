@@ -86,12 +86,7 @@ ONLY_TEMPERATURE_1_AT_MOONSHOT = Refusal(
     _is_heated, message("invalid temperature: only 1 is allowed for this model", type="invalid_request_error")
 )
 # https://github.com/Vali-98/ChatterUI/issues/143
-_EXTRA = {
-    "type": "extra_forbidden",
-    "loc": ["body", "seed"],
-    "msg": "Extra inputs are not permitted",
-    "input": -1,
-}
+_EXTRA = {"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs are not permitted", "input": -1}
 NO_SEED_AT_MISTRAL = Refusal(
     names("seed"),
     {"object": "error", "message": {"detail": [_EXTRA]}, "type": "invalid_request_error", "param": None, "code": None},
@@ -102,8 +97,7 @@ _DETAIL = {"@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolation
 NO_SEED_AT_GOOGLE = Refusal(names("seed"), [message(_NO_SEED, code=400, status="INVALID_ARGUMENT", details=[_DETAIL])])
 # https://github.com/mscraftsman/generative-ai/issues/135
 NO_LOGPROBS_AT_GOOGLE = Refusal(
-    names("logprobs"),
-    message("Logprobs is not enabled for models/gemini-2.5-pro", code=400, status="INVALID_ARGUMENT"),
+    names("logprobs"), message("Logprobs is not enabled for models/gemini-2.5-pro", code=400, status="INVALID_ARGUMENT")
 )
 # https://github.com/SakanaAI/AI-Scientist/issues/177
 ONLY_ONE_AT_DEEPSEEK = Refusal(

@@ -151,10 +151,7 @@ HALF = mat(mos=np.arange(1000.0))[:500]
         *rows(
             "the error says how to save it", ("a MAT file is of version 7.3", read_mos, HDF5, "'-v7'.* of version 7.3")
         ),
-        *rows(
-            OF_ROW,
-            ("an unclosed quotation mark in a TSV file", read_tsv, 'index\n"1\n2\n', "row 3: not valid CSV"),
-        ),
+        *rows(OF_ROW, ("an unclosed quotation mark in a TSV file", read_tsv, 'index\n"1\n2\n', "row 3: not valid CSV")),
         *rows(
             TWICE,
             ("a key twice in a JSON object", read_json_object, '{"a": 1, "a": 3}', "the key 'a' appears twice"),
@@ -181,10 +178,7 @@ def test_files_that_cannot_be_read(read, content, reason, tmp_path):
             ("a line of JSON Lines is truncated", read_jsonl, '{"a": 1}\n{"a"', "at character 5"),
             ("a line of JSON Lines nests 100,000 deep", read_jsonl, "{}\n" + "[" * 100_000, "recursion"),
         ),
-        *rows(
-            TWICE,
-            ("a key twice in JSON Lines", read_jsonl, '{"a": 1}\n{"b": 1, "b": 2}', "the key 'b'"),
-        ),
+        *rows(TWICE, ("a key twice in JSON Lines", read_jsonl, '{"a": 1}\n{"b": 1, "b": 2}', "the key 'b'")),
     ],
 )
 def test_rows_that_cannot_be_read(read, content, reason, tmp_path):

@@ -105,7 +105,6 @@ def test_a_server_that_fails_in_the_same_way_from_the_start(script, backend, mes
     requests = [Request(str(i), ("What is this?",), ()) for i in range(500)]
     with pytest.raises(ModelError, match=remedy):
         list(backend(concurrency=2).answer(requests))
-    time.sleep(0.05)
     assert len(script.bodies) <= 5 + 4
 
 
@@ -290,9 +289,8 @@ def test_a_server_whose_list_is_malformed(script, http):
 # Starts runs with a server that never answers, as `eyechart run --serve` does, or waits for the end of one. Each is a
 # fork, because importing takes longer than what a run does.
 _RUNS = """
-import os, signal, sys
+import openai, os, signal, sys
 from pathlib import Path
-import openai
 from eyechart.evaluators.backends.endpoint import serving
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.commands.run import _stopped_at_end
@@ -305,9 +303,7 @@ for line in sys.stdin:
     else:
         break
 folder, kind, patience = line.split()
-output = os.open(f"{folder}/output", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
-for number in (1, 2):
-    os.dup2(output, number)
+os.dup2(2, 1)
 # Whoever started the tests may ignore them.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -327,10 +323,6 @@ PIDS = Path(__file__).parent / "pids"
 def begin(name):
     (PIDS / f"{os.getpid()}.{name}").touch()
     time.sleep(600)
-
-def wait_for_the_other():
-    while not any(PIDS.iterdir()):
-        time.sleep(0.01)
 
 def deaf():
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -353,13 +345,13 @@ if kind in ("daemon", "launcher"):
     daemon()
 if kind == "deaf":
     deaf()
+while kind in ("launcher", "group") and not any(PIDS.iterdir()):
+    time.sleep(0.01)
 if kind == "launcher":
-    wait_for_the_other()
     sys.exit(0)
 if kind == "parent":
     os.kill(os.getppid(), signal.SIGQUIT)
 if kind == "group":
-    wait_for_the_other()
     os.killpg(0, signal.SIGKILL)
 begin("server")
 """
@@ -393,32 +385,26 @@ def ask_runs():
         yield ask
 
 
-@pytest.fixture
-def started(ask_runs, tmp_path):
+@contextlib.contextmanager
+def started(ask_runs, folder, kind, patience):
     """A run with a server of a kind; at the end, the run and every process of the server have to end by themselves."""
-
-    @contextlib.contextmanager
-    def start(kind, patience):
-        pids = tmp_path / "pids"
-        pids.mkdir()
-        (tmp_path / "server.py").write_text(_SERVER)
-        run = psutil.Process(ask_runs(tmp_path, kind, patience))
-        try:
-            wait_for(lambda: len([*pids.iterdir()]) == COUNTS.get(kind, 2), "the server starts")
-            # A signal while anyio starts the run's event loop is waited for without end.
-            wait_for(lambda: not is_running(run.pid) or run.num_threads() > 2, "the run waits for it")
-            time.sleep(0.1)
-            yield run
-            wait_for(lambda: not is_running(run.pid), "the run ends")
-            output = (tmp_path / "output").read_text()
-            assert ask_runs(run.pid) != 0, output
-            wait_for(lambda: not any(is_running(int(file.stem)) for file in pids.iterdir()), output)
-        finally:
-            for pid in (run.pid, *(int(file.stem) for file in pids.iterdir())):
-                if is_running(pid):
-                    os.kill(pid, signal.SIGKILL)
-
-    return start
+    pids = folder / "pids"
+    pids.mkdir()
+    (folder / "server.py").write_text(_SERVER)
+    run = psutil.Process(ask_runs(folder, kind, patience))
+    try:
+        wait_for(lambda: len([*pids.iterdir()]) == COUNTS.get(kind, 2), "the server starts")
+        # A signal while anyio starts the run's event loop is waited for without end.
+        wait_for(lambda: not is_running(run.pid) or run.num_threads() > 2, "the run waits for it")
+        time.sleep(0.1)
+        yield run
+        wait_for(lambda: not is_running(run.pid), "the run ends")
+        assert ask_runs(run.pid) != 0
+        wait_for(lambda: not any(is_running(int(file.stem)) for file in pids.iterdir()), "no process is left")
+    finally:
+        for pid in (run.pid, *(int(file.stem) for file in pids.iterdir())):
+            if is_running(pid):
+                os.kill(pid, signal.SIGKILL)
 
 
 SECOND = (signal.SIGINT, signal.SIGINT)
@@ -442,8 +428,8 @@ SECOND = (signal.SIGINT, signal.SIGINT)
         ("a server sends SIGQUIT to the process that started it", "parent", (), 0.3),
     ),
 )
-def test_nothing_is_left(kind, signals, patience, started):
-    with started(kind, patience) as run:
+def test_nothing_is_left(kind, signals, patience, ask_runs, tmp_path):
+    with started(ask_runs, tmp_path, kind, patience) as run:
         for number in signals:
             run.send_signal(number)
             time.sleep(0.15)
@@ -452,15 +438,15 @@ def test_nothing_is_left(kind, signals, patience, started):
 @fault(
     "the process that stops a server is killed; a worker has a session of its own", "no process of the server is left"
 )
-def test_the_guardian_fails(started):
-    with started("session", 0.3) as run:
+def test_the_guardian_fails(ask_runs, tmp_path):
+    with started(ask_runs, tmp_path, "session", 0.3) as run:
         (guardian,) = run.children()
         guardian.kill()
 
 
 @fault("a run and the process that stops its server are killed together", "the next run ends the server's processes")
-def test_the_next_run_cleans_up(started, ask_runs, tmp_path):
-    with started("session", 600) as run:
+def test_the_next_run_cleans_up(ask_runs, tmp_path):
+    with started(ask_runs, tmp_path, "session", 600) as run:
         (guardian,) = run.children()
         for process in (run, guardian):
             process.kill()
@@ -471,8 +457,8 @@ def test_the_next_run_cleans_up(started, ask_runs, tmp_path):
 
 
 @fault("two runs with servers have the same `--out`", "the second does not end the server of the first")
-def test_two_runs_in_a_folder(started, ask_runs, tmp_path):
-    with started("session", 0.3) as run:
+def test_two_runs_in_a_folder(ask_runs, tmp_path):
+    with started(ask_runs, tmp_path, "session", 0.3) as run:
         (tmp_path / "server.py").write_text("")
         ask_runs(ask_runs(tmp_path, "session", 0.3))
         assert all(is_running(int(file.stem)) for file in (tmp_path / "pids").iterdir())

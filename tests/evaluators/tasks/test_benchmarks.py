@@ -27,6 +27,7 @@ from tests.evaluators.tasks.doors import Judge, ran, rows_of, scored, write_line
 
 def test_the_tiny_model_knows_what_it_was_taught(main_job):
     results = {result.task: result for result in read_results(main_job[1]).tasks}
+    assert list(results) == [task.name for task in TASKS]
     scores = {task: result.scores for task, result in results.items()}
     perception = scores["q_bench/perception"]
     assert len(perception["by_concern"]) == 4 and perception["yes_no"]["n_yes"] + perception["yes_no"]["n_no"] == 60
