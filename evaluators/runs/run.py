@@ -1,8 +1,10 @@
-"""Run several tasks on one model: show progress, write results after each task, print a table at the end."""
+"""Run several tasks on one model: show progress, write results as they come, print a table at the end."""
 
 import datetime
 import hashlib
+import math
 import shlex
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
@@ -49,6 +51,9 @@ from eyechart.metrics.reply_counts import judge_counts
 
 if TYPE_CHECKING:
     from eyechart.evaluators.judging import EndpointJudge, JudgeOptions
+
+# Each time, the results of all tasks so far are written.
+_SECONDS_UNSAVED = 5.0
 
 
 @dataclass(frozen=True)
@@ -109,24 +114,31 @@ def execute(
         previous: Results | None = None
         with suppress(DataError):
             previous = read_results(folder) if is_main else None
-        for index, task_run in enumerate(task_runs):
-            progress.begin(index, task_run.task.name)
-            if second is not None:
-                second.wait_for_data(task_run)
-            try:
-                result = _run_task(task_run, backend, progress, processes, judge)
-                finished.append(result.model_copy(update={"model": run.name or result.model}))
+        unsaved, saved_at = 0, -math.inf
+        try:
+            for index, task_run in enumerate(task_runs):
+                progress.begin(index, task_run.task.name)
                 if second is not None:
-                    second.draw_ahead(charts_of(reported_alone(finished[-1])))
-            # Whatever fails in one task, run the others and keep their results.
-            except Exception as error:
-                known = error if isinstance(error, EyechartError) else disk_error(error)
-                brief = known.explain() if known else f"{type(error).__name__}: {error}"
-                failed.append(FailedTask(task=task_run.task.name, dataset=task_run.dataset, error=brief))
-                details = brief if known else traceback.format_exc()
-                print_line(messages, f"eyechart: {task_run.title} failed: {details}", "red")
-            results = with_averages(finished)
-            if is_main:
+                    second.wait_for_data(task_run)
+                try:
+                    result = _run_task(task_run, backend, progress, processes, judge)
+                    finished.append(result.model_copy(update={"model": run.name or result.model}))
+                    if second is not None:
+                        second.draw_ahead(charts_of(reported_alone(finished[-1])))
+                # Whatever fails in one task, run the others and keep their results.
+                except Exception as error:
+                    known = error if isinstance(error, EyechartError) else disk_error(error)
+                    brief = known.explain() if known else f"{type(error).__name__}: {error}"
+                    failed.append(FailedTask(task=task_run.task.name, dataset=task_run.dataset, error=brief))
+                    details = brief if known else traceback.format_exc()
+                    print_line(messages, f"eyechart: {task_run.title} failed: {details}", "red")
+                results, unsaved = with_averages(finished), unsaved + 1
+                if is_main and time.monotonic() - saved_at > _SECONDS_UNSAVED:
+                    unsaved, saved_at = 0, time.monotonic()
+                    write_run(folder, collect(results, failed, started, run.request), previous)
+        finally:
+            # Also after Ctrl-C.
+            if is_main and unsaved:
                 write_run(folder, collect(results, failed, started, run.request), previous)
     if previous is not None and (run.request is None or previous.request != run.request):
         print_line(messages, f"Replaced the earlier results in {folder}")

@@ -47,7 +47,7 @@ class SecondProcess:
     def drawn(self, chart: "Chart") -> Mapping[str, bytes]:
         """A chart as SVG."""
         with contextlib.suppress(Exception):
-            return self._drawn[chart].result()
+            return (self._drawn.get(chart) or self._pool.submit(_draw, chart)).result()
         return _draw(chart)
 
 
