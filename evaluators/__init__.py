@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend as OpenAIBackend
     from eyechart.evaluators.backends.endpoint.options import EndpointOptions as EndpointOptions
     from eyechart.evaluators.backends.predictions.backend import PredictionsFileBackend as PredictionsFileBackend
+    from eyechart.evaluators.backends.vllm import VllmBackend as VllmBackend
     from eyechart.evaluators.evaluation.evaluator import Evaluator as Evaluator
     from eyechart.evaluators.evaluation.evaluator import register as register
     from eyechart.evaluators.protocols import CircularEval as CircularEval
@@ -35,6 +36,7 @@ _MODULES = {
     "SelfAwareness": "protocols",
     "Task": "tasks.task",
     "TaskData": "tasks.task",
+    "VllmBackend": "backends.vllm",
     "register": "evaluation.evaluator",
 }
 __all__ = ["evaluator", "list_tasks", *_MODULES]

@@ -57,7 +57,7 @@ def resolve_backend(
         name, folder = str(model or tiny_vlm.NAME), folder_of(model)
         options = options or LoadOptions()
         pipe = load_pipeline(folder, name, options)
-        origin = Origin(options, model_fingerprint(folder, pipe.model, options.adapter))
+        origin = Origin(options, model_fingerprint(folder, pipe.model.config, options.adapter))
         return _local_backend(pipe, batch_size, chat, name=name, origin=origin)
     if hasattr(model, "task") and hasattr(model, "model"):
         # Responses of a pipeline are not stored: its weights are unknown.

@@ -106,7 +106,7 @@ def known_arguments(option: str) -> dict[str, tuple[type, str]]:
         from eyechart.evaluators.backends.local.loading import LoadOptions
 
         loading = ("revision", "adapter", "chat_template", "processor", "device_map", "attention", "trust_remote_code")
-        server = ("served_name", "timeout", "max_retries", "top_logprobs", "extra_body", "serve_timeout")
+        server = ("served_name", "concurrency", "timeout", "max_retries", "top_logprobs", "extra_body", "serve_timeout")
         names = {LoadOptions: loading, EndpointOptions: server, Sampling: ("top_p", "seed")}
     else:
         from eyechart.evaluators.judging import JudgeOptions

@@ -16,8 +16,15 @@ import typer
 from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends.chat import ChatOptions, Sampling, parse_thinking
-from eyechart.evaluators.backends.endpoint.options import DEFAULT_CONCURRENCY, EndpointOptions
-from eyechart.evaluators.commands.arguments import TaskOptions, complete_task, known_arguments, meaning, parse_arguments
+from eyechart.evaluators.backends.endpoint.options import EndpointOptions
+from eyechart.evaluators.commands.arguments import (
+    TaskOptions,
+    complete_task,
+    known_arguments,
+    meaning,
+    parse_arguments,
+    parse_pairs,
+)
 from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.commands.running import announce, check_server, result_folders, run_models, warn_of_names
 from eyechart.evaluators.evaluation.options import DataRequest, RunOptions, Texts, cli_option, scoring_option
@@ -43,9 +50,11 @@ _MODEL_ARG_HELP = """Rarer option of the model or its server, such as revision=v
 _SERVE_HELP = """Start a server for the model, and stop it after the run: vllm, sglang or llama.cpp with its options,
 such as "vllm --tensor-parallel-size 8", or any command with {model} and {port}."""
 _REPEATS_HELP = "Ask every request K times: mean and spread over the repeats."
+_BACKEND_HELP = """What runs the model here: transformers or vllm, whose arguments --model-arg takes too, such as
+tensor_parallel_size=8 (default: transformers)."""
 _LIKE_HELP = "Repeat a finished run, given by its folder; options that are given here replace its own."
 
-_OF_MODEL = ("model", "name", "base_url", "serve", "device", "dtype", "batch_size", "concurrency", "model_arg")
+_OF_MODEL = ("model", "name", "backend", "base_url", "serve", "device", "dtype", "batch_size", "model_arg")
 """Options that `--like` does not repeat for another model."""
 _NOT_REPEATED = ("out", "no_store", "verbose", "like", "help_args")
 _PAIRS = {"settings": "--set", "model_arg": "--model-arg", "judge_arg": "--judge-arg", "data_arg": "--data-arg"}
@@ -105,6 +114,7 @@ class ModelOptions:
 
     model: Annotated[Texts, _model(_MODEL_HELP, metavar="TEXT", show_default=tiny_vlm.NAME)] = None
     name: Annotated[str | None, _model("Name to show in results instead of the model id.")] = None
+    backend: Annotated[Literal["transformers", "vllm"] | None, _model(_BACKEND_HELP)] = None
     device: Annotated[str | None, _model("Device for the model, such as cpu or cuda:0.")] = None
     dtype: Annotated[str | None, _model("Precision, such as bfloat16 (default: that of the weights).")] = None
     batch_size: Annotated[int | None, _model("Requests per forward pass (default: automatic).", min=1)] = None
@@ -113,7 +123,6 @@ class ModelOptions:
     max_new_tokens: Annotated[int | None, _model("Maximum length of a reply, in tokens.", min=1)] = None
     model_arg: Annotated[Texts, _model(_MODEL_ARG_HELP, metavar="NAME=VALUE")] = None
     base_url: Annotated[str | None, _server("URL of a server, such as http://127.0.0.1:8000/v1.")] = None
-    concurrency: Annotated[int | None, _server(f"Parallel requests (default: {DEFAULT_CONCURRENCY}).", min=1)] = None
     serve: Annotated[str | None, _server(_SERVE_HELP, metavar="COMMAND")] = None
     temperature: Annotated[float | None, _sampling("Sampling temperature (default: 0, greedy).", min=0)] = None
 
@@ -126,7 +135,9 @@ class ModelOptions:
         """The server to start, if any; how the model is asked on a server, or loaded here; and how it replies."""
         from eyechart.evaluators.backends.local.loading import LoadOptions, read_template
 
-        parsed = parse_arguments("--model-arg", self.model_arg)
+        engine = self.engine()
+        others = [pair for pair in self.model_arg or () if pair.partition("=")[0] not in engine]
+        parsed = parse_arguments("--model-arg", others)
         loading, asking = parsed[LoadOptions], parsed[EndpointOptions]
         self._check_models({**_named(asking, "served_name"), **_named(loading, "adapter", "revision")})
         server = None if self.serve is None else self._new_server(self.serve, folder / "server.log")
@@ -134,10 +145,13 @@ class ModelOptions:
         chat = ChatOptions(self.system_prompt, thinking, self._sampling(parsed[Sampling]))
         if server is None and self.base_url is None:
             reason = "has no effect without a server; name one with --base-url, or leave it out"
-            _refuse({"--concurrency": self.concurrency, **_named(asking)}, reason)
+            _refuse(_named(asking), reason)
+            if self.backend == "vllm":
+                _refuse({"--batch-size": self.batch_size}, "is not for vLLM; use --model-arg max_num_seqs")
             if "chat_template" in loading:
                 loading["chat_template"] = read_template(loading["chat_template"])
             return None, LoadOptions(self.device, self.dtype or "auto", **loading), chat
+        _refuse({"--backend": self.backend}, "is for a model that runs here; leave it, or --base-url and --serve, out")
         if server is not None:
             reason = "is for a server that is already running, but --serve starts a new one; leave one out"
             _refuse({"--base-url": self.base_url, **_named(asking, "served_name")}, reason)
@@ -147,8 +161,13 @@ class ModelOptions:
         _refuse(here, "has no effect on a server; set it when the server is started")
         if self.model is None:
             raise UsageError("a server needs --model, the model's name on that server")
-        asking["concurrency"] = self.concurrency or DEFAULT_CONCURRENCY
         return server, EndpointOptions(self.base_url, chat=chat, **asking), chat
+
+    def engine(self) -> dict[str, Any]:
+        """Arguments for vLLM: those of `--model-arg` that are not eyechart's own."""
+        known = known_arguments("--model-arg")
+        given = parse_pairs("--model-arg", self.model_arg) if self.backend == "vllm" else {}
+        return {name: value for name, value in given.items() if name not in known}
 
     def _new_server(self, command: str, log: Path) -> "Server":
         from eyechart.evaluators.backends.endpoint.serving import Server
@@ -226,6 +245,10 @@ def run(
 
     def make_backend(model: str | None, device: str | None) -> Backend:
         if not isinstance(options, EndpointOptions):
+            if asked.backend == "vllm":
+                from eyechart.evaluators.backends.vllm import VllmBackend
+
+                return VllmBackend(model or tiny_vlm.NAME, engine=asked.engine(), options=options, chat=chat)
             here = replace(options, device=options.device or device)
             load = partial(_load, model, batch_size=asked.batch_size, options=here, chat=chat)
             # Without stored answers, every model is needed.
@@ -242,6 +265,10 @@ def run(
 
     def check(model: str | None, store: "ResponseStore | None") -> None:
         if not isinstance(options, EndpointOptions):
+            if asked.backend == "vllm":
+                from eyechart.evaluators.backends.vllm import check_vllm
+
+                return check_vllm(folder_of(model), options, asked.engine(), chat)
             record = None if store is None else record_of(folder_of(model), options, chat.settings(), asked.batch_size)
             if record is None or not record.exists():
                 check_model(folder_of(model), options)

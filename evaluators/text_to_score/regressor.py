@@ -110,7 +110,7 @@ def train(
     # The weights of the new head are drawn before the Trainer exists.
     set_seed(settings.seed)
     model, tokenizer = _load_encoder(settings)
-    fingerprint = model_fingerprint(settings.model, model)
+    fingerprint = model_fingerprint(settings.model, model.config)
     _warn_of_truncation(tokenizer, descriptions, settings.max_length)
     rows = [
         {**tokenizer(text, truncation=True, max_length=settings.max_length), "labels": target}

@@ -324,7 +324,7 @@ def test_what_cannot_be_scored_is_not_stored(path):
         assert not store.models()
 
 
-MODEL = SimpleNamespace(config=SimpleNamespace(_commit_hash="commit"))
+CONFIG = SimpleNamespace(_commit_hash="commit")
 LARGE = 5 * 2**20
 WEIGHTS = "model.safetensors"
 
@@ -364,11 +364,11 @@ def replace(file):
 
 
 def of_model(folder):
-    return model_fingerprint(str(folder), MODEL)
+    return model_fingerprint(str(folder), CONFIG)
 
 
 def of_adapter(folder):
-    return model_fingerprint("org/model", MODEL, str(folder))
+    return model_fingerprint("org/model", CONFIG, str(folder))
 
 
 def of_served_file(folder):

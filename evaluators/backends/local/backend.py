@@ -17,7 +17,7 @@ from eyechart.evaluators.backends.local.loading import Origin, load_settings
 from eyechart.evaluators.backends.local.outputs import Job
 from eyechart.evaluators.backends.local.plain import PlainRunner
 from eyechart.evaluators.backends.local.reader import UnsharableError
-from eyechart.evaluators.backends.local.rendering import RenderedPrompt, Renderer
+from eyechart.evaluators.backends.local.rendering import RenderedPrompt, Renderer, image_token_id
 from eyechart.evaluators.requests.errors import ModelError
 from eyechart.evaluators.requests.types import Answer, OutputType, Request, Response
 
@@ -147,7 +147,7 @@ class TransformersBackend(LocalBackend):
             raise UnsharableError(f"prefix sharing would change its logits by {apart:.2g}")
 
     def _make_renderer(self) -> Renderer:
-        return Renderer(self._processor, _image_token_id(self._model.config), name=self.name, chat=self._chat)
+        return Renderer(self._processor, image_token_id(self._model.config), name=self.name, chat=self._chat)
 
     def _stop_sharing(self, error: UnsharableError) -> None:
         self._engine, self._unshared = None, str(error)
@@ -155,9 +155,3 @@ class TransformersBackend(LocalBackend):
 
     def _warn(self, text: str) -> None:
         warnings.warn(f"model '{self.name}' {text}.", stacklevel=3)
-
-
-def _image_token_id(config: Any) -> int:
-    """The token that represents a piece of an image in a prompt; -1 if the model's config does not name it."""
-    tokens = (getattr(config, name, None) for name in ("image_token_id", "image_token_index"))
-    return int(next((token for token in tokens if token is not None), -1))

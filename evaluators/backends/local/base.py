@@ -80,12 +80,15 @@ class LocalBackend(Backend):
 
         # A request for losses has several prompts, one for each continuation.
         for _, results in groupby(each_alone(prompts, run_in_batches), key=lambda result: id(result[0].request)):
-            yield _response(window, *zip(*results, strict=True))
+            (prompt, *_), outputs = zip(*results, strict=True)
+            # Unknown if the processor tiles several images differently from a single one, which was counted.
+            downscaled = [window.inputs[key].downscaled if prompt.is_placed else None for key in prompt.images]
+            yield make_response(prompt.request, prompt.text, outputs, downscaled)
 
 
-def _response(window: PreparedRequests, prompts: Sequence[RenderedPrompt], outputs: Sequence[Any]) -> Response:
-    """The response to the request of these prompts: its text, logits or losses, or an error."""
-    prompt, answer, request = prompts[0], outputs[0], prompts[0].request
+def make_response(request: Request, prompt: str, outputs: Sequence[Any], downscaled: Sequence[bool | None]) -> Response:
+    """The response to a request, from the outputs of its sequences: its text, logits or losses, or an error."""
+    answer = outputs[0]
     if errors := [output for output in outputs if isinstance(output, DataError)]:
         return Response(request, error=errors[0])
     losses = [loss for output in outputs for loss in output.losses or ()]
@@ -94,17 +97,15 @@ def _response(window: PreparedRequests, prompts: Sequence[RenderedPrompt], outpu
         kind = "losses of the continuations" if losses else f"logits of {', '.join(answer.logits)}"
         return Response(request, error=DataError(f"the model's {kind} are {values}"))
     # If the prompt itself opens the reasoning, the reply has no opening tag.
-    is_open = answer.text is not None and opens_reasoning(prompt.text)
-    # Unknown if the processor tiles several images differently from a single one, which was counted.
-    reduced = [window.inputs[key].downscaled if prompt.is_placed else None for key in prompt.images]
+    is_open = answer.text is not None and opens_reasoning(prompt)
     return Response(
         request,
         text=f"<think>{answer.text}" if is_open else answer.text,
         finish_reason=answer.finish_reason,
         logits=answer.logits,
         losses=tuple(losses) or None,
-        rendered_prompt=prompt.text,
-        images_downscaled=None if None in reduced else sum(map(bool, reduced)),
+        rendered_prompt=prompt,
+        images_downscaled=None if None in downscaled else sum(map(bool, downscaled)),
     )
 
 

@@ -102,7 +102,7 @@ class Engine:
         self.model = model
         self.reader = Reader(model, tokenizer.pad_token_id)
         self.features = ImageFeatures(model)
-        self.texts = TextReader(model, tokenizer)
+        self.texts = TextReader(model.generation_config, tokenizer)
 
     def run(self, job: Job, root: Node, batch_size: int) -> list[Answer]:
         """The output of each sequence; `root` is the tree of the prefixes that they share.

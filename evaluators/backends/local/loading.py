@@ -14,7 +14,7 @@ from eyechart.evaluators.requests.errors import ModelError
 from eyechart.evaluators.requests.keys import files_digest
 
 if TYPE_CHECKING:
-    from transformers import Pipeline, PreTrainedModel
+    from transformers import Pipeline, PreTrainedConfig, PreTrainedModel
 
 TASK = "image-text-to-text"
 """The pipeline task of models that answer prompts with images by text."""
@@ -194,9 +194,9 @@ def _merge_adapter(loaded: "Pipeline", adapter: str) -> None:
         raise ModelError(f"adapter '{adapter}' cannot be merged: {loading_error(error, adapter)}") from error
 
 
-def model_fingerprint(folder: str, model: "PreTrainedModel", adapter: str | None = None) -> str | None:
+def model_fingerprint(folder: str, config: "PreTrainedConfig", adapter: str | None = None) -> str | None:
     """A folder's `files_digest` or the Hub's commit, and an adapter folder's digest; None if one is unknown."""
-    weights = files_digest(folder) if os.path.isdir(folder) else getattr(model.config, "_commit_hash", None)
+    weights = files_digest(folder) if os.path.isdir(folder) else getattr(config, "_commit_hash", None)
     if adapter is None or weights is None:
         return weights
     return f"{weights}+{files_digest(adapter)}" if os.path.isdir(adapter) else None

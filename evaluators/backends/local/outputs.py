@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from transformers import PreTrainedModel, PreTrainedTokenizerBase, TemperatureLogitsWarper, TopPLogitsWarper
+from transformers import GenerationConfig, PreTrainedTokenizerBase, TemperatureLogitsWarper, TopPLogitsWarper
 
 from eyechart.evaluators.backends.chat import Sampling
 from eyechart.evaluators.backends.local.image_groups import PreparedRequests
@@ -82,9 +82,9 @@ def _generator(sampling: Sampling, prompt: RenderedPrompt) -> np.random.Generato
 class TextReader:
     """Makes answers of generated tokens; `ends` are the tokens that end a text."""
 
-    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+    def __init__(self, config: GenerationConfig, tokenizer: PreTrainedTokenizerBase) -> None:
         """Look up which tokens are not part of a text: special ones and ends, except those that mark reasoning."""
-        ends = model.generation_config.eos_token_id
+        ends = config.eos_token_id
         self.ends = frozenset(ends if isinstance(ends, list) else [] if ends is None else [ends])
         special = {id: token.content for id, token in tokenizer.added_tokens_decoder.items() if token.special}
         marks = reasoning_marks(special.values())

@@ -53,7 +53,7 @@ class PlainRunner:
         return job.scores(indices, logits)
 
     def _generate(self, inputs: Mapping[str, torch.Tensor], max_new_tokens: int, sampler: TokenSampler) -> list[Answer]:
-        reader = TextReader(self.model, self.processor.tokenizer)
+        reader = TextReader(self.model.generation_config, self.processor.tokenizer)
         with _plain_greedy(self.model, self.processor.tokenizer.pad_token_id):
             output = self.model.generate(
                 **inputs, max_new_tokens=max_new_tokens, logits_processor=[_SampledOnly(sampler)]

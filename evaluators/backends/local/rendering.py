@@ -145,6 +145,12 @@ class Renderer:
             continued.append(replace(complete, scored=scored))
         return continued or [prompt]
 
+    def tokens(self, text: str) -> list[int]:
+        """The tokens of a text that `text_of` gave, with one placeholder for each image."""
+        tokenizer = self._processor.tokenizer
+        ids: list[int] = tokenizer.encode(text, **special_tokens_option(tokenizer, text))
+        return ids
+
     def text_of(self, request: Request) -> str:
         """The prompt as written by the chat template, with placeholders for images."""
         return self._processor.apply_chat_template(
@@ -211,6 +217,12 @@ def special_tokens_option(tokenizer: "PreTrainedTokenizerBase", text: str) -> di
     """The option of a processor that keeps the tokenizer from adding the first token that the template wrote."""
     bos = tokenizer.bos_token
     return {"add_special_tokens": False} if bos is not None and text.startswith(bos) else {}
+
+
+def image_token_id(config: Any) -> int:
+    """The token that represents a piece of an image in a prompt; -1 if the model's config does not name it."""
+    tokens = (getattr(config, name, None) for name in ("image_token_id", "image_token_index"))
+    return int(next((token for token in tokens if token is not None), -1))
 
 
 class _Remembering:

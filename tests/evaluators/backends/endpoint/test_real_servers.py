@@ -1,6 +1,7 @@
 """Models on a real vLLM and a real llama.cpp, compared with the same models run here; `.ci/servers` runs these.
 
-vLLM has the bundled model, llama.cpp one of its kind. EYECHART_VLLM and EYECHART_LLAMA name programs not on PATH.
+vLLM has the bundled model, llama.cpp one of its kind. EYECHART_VLLM and EYECHART_LLAMA name programs not on PATH. For
+vLLM in process, eyechart has to be installed next to vLLM.
 """
 
 import json
@@ -38,6 +39,9 @@ from tests.evaluators.command_line import invoke
 pytestmark = pytest.mark.servers
 
 HELLO = [{"role": "user", "content": "How are you?"}]
+# The passes that a server is spared where they change nothing are asked too.
+FIRST_ITEMS = ("--limit", 6, "--set", "early_stop=false")
+CLOSED_SET = ("q_bench/perception", "--set", "inference=closed-set", "--limit", 12)
 _KILLED_AFTER = 40
 Rows = Mapping[tuple[str, str, str, str], Mapping[str, Any]]
 """Rows of predictions by task, dataset, id and pass."""
@@ -46,6 +50,11 @@ Rows = Mapping[tuple[str, str, str, str], Mapping[str, Any]]
 def run(*arguments: object, out: Path) -> Rows:
     """Evaluate demo data."""
     invoke("run", "--mini", "--out", out, *arguments, code=0)
+    return read(out)
+
+
+def read(out: Path) -> Rows:
+    """The predictions of a run."""
     rows = pyarrow.parquet.read_table(out / "predictions.parquet").to_pylist()
     return {(row["task"], row["dataset"], row["id"], row["pass"]): row for row in rows}
 
@@ -57,21 +66,8 @@ def there(options: EndpointOptions, name: str) -> tuple[object, ...]:
 
 def compare(options: EndpointOptions, name: str, model_here: str, folder: Path, *, tolerance: float) -> None:
     """Replies in every task have to be equal to those of the model run here; logits may differ by `tolerance` nats."""
-    # The passes that a server is spared where they change nothing are asked too.
-    limit = ("--limit", 6, "--set", "early_stop=false")
-    on_server = run(*limit, *there(options, name), out=folder / "there")
-    here = run(*limit, "--model", model_here, out=folder / "here")
-    assert {task for task, *_ in here} == {task.name for task in TASKS}
-    assert on_server.keys() == here.keys()
-    assert {key: row["text"] for key, row in on_server.items()} == {key: row["text"] for key, row in here.items()}
-    scored = [key for key, row in here.items() if row["logits"]]
-    assert len(scored) == 7 * 6
-    for key in scored:
-        one, other = (dict(rows[key]["logits"]) for rows in (on_server, here))
-        assert one.keys() == other.keys() and not on_server[key]["upper_bound_words"]
-        # The engine gives logits and the server log-probabilities, which differ by a constant.
-        shift = one["good"] - other["good"]
-        assert one == pytest.approx({word: value + shift for word, value in other.items()}, abs=tolerance)
+    on_server = run(*FIRST_ITEMS, *there(options, name), out=folder / "there")
+    compare_rows(on_server, run(*FIRST_ITEMS, "--model", model_here, out=folder / "here"), tolerance)
     # Words of several tokens have the logits of their first tokens, which need not be the longest that fit.
     request = Request("1", ("Rate the quality.\n",), (), prefill="The quality is", words=("sharp", "blurry"))
     backend = OpenAIBackend(options.served_name or "", replace(options, top_logprobs=1280))
@@ -81,6 +77,29 @@ def compare(options: EndpointOptions, name: str, model_here: str, folder: Path, 
         assert response.logits is not None and not response.upper_bound_words
         differences.append(response.logits["sharp"] - response.logits["blurry"])
     assert differences[0] == pytest.approx(differences[1], abs=tolerance)
+
+
+def compare_rows(there: Rows, here: Rows, tolerance: float) -> None:
+    """Compare the first items of every task."""
+    assert {task for task, *_ in here} == {task.name for task in TASKS}
+    assert there.keys() == here.keys()
+    assert {key: row["text"] for key, row in there.items()} == {key: row["text"] for key, row in here.items()}
+    scored = [key for key, row in here.items() if row["logits"]]
+    assert len(scored) == 7 * 6
+    for key in scored:
+        one, other = (dict(rows[key]["logits"]) for rows in (there, here))
+        assert one.keys() == other.keys() and not there[key]["upper_bound_words"]
+        # The engine gives logits and servers log-probabilities, which differ by a constant.
+        shift = one["good"] - other["good"]
+        assert one == pytest.approx({word: value + shift for word, value in other.items()}, abs=tolerance)
+
+
+def compare_losses(there: Rows, here: Rows) -> None:
+    """Compare the losses of the continuations."""
+    assert there.keys() == here.keys()
+    for key, row in here.items():
+        assert there[key]["losses"] == pytest.approx(row["losses"], abs=1e-3)
+        assert there[key]["loss_tokens"] == row["loss_tokens"]
 
 
 def ask_several(options: EndpointOptions, n: int) -> tuple[list[Completion], int]:
@@ -152,13 +171,43 @@ def test_vllm_every_task_gives_the_replies_and_logits_of_the_model_run_here(vllm
 
 
 def test_vllm_closed_set_inference_gives_the_losses_of_the_model_run_here(vllm, tmp_path):
-    task = ("q_bench/perception", "--set", "inference=closed-set", "--limit", 12)
-    on_server = run(*task, *there(vllm, MODEL), out=tmp_path / "there")
-    here = run(*task, "--model", MODEL, out=tmp_path / "here")
-    assert on_server.keys() == here.keys()
-    for key, row in here.items():
-        assert on_server[key]["losses"] == pytest.approx(row["losses"], abs=1e-3)
-        assert on_server[key]["loss_tokens"] == row["loss_tokens"]
+    on_server = run(*CLOSED_SET, *there(vllm, MODEL), out=tmp_path / "there")
+    compare_losses(on_server, run(*CLOSED_SET, "--model", MODEL, out=tmp_path / "here"))
+
+
+def in_process(*arguments: object, out: Path) -> Rows:
+    """Evaluate demo data with the model in vLLM, in the environment that has it."""
+    python = Path(VLLM_PROGRAM).with_name("python") if VLLM_PROGRAM else sys.executable
+    engine = ("--backend", "vllm", "--model-arg", f"max_model_len={LENGTH}", "--model-arg", "enforce_eager=true")
+    command = [python, "-m", "eyechart.evaluators.cli", "run", "--mini", "--out", out, *engine, *arguments]
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
+    return read(out)
+
+
+def test_vllm_in_process_gives_every_task_the_replies_and_logits_of_the_local_engine(tmp_path):
+    there = in_process(*FIRST_ITEMS, out=tmp_path / "there")
+    here = run(*FIRST_ITEMS, out=tmp_path / "here")
+    compare_rows(there, here, tolerance=1e-3)
+    for part in ("prompt", "finish_reason"):
+        assert [row[part] for row in there.values()] == [here[key][part] for key in there]
+    both = [read_results(tmp_path / name).tasks for name in ("there", "here")]
+    one, other = ({task.task: task.scores for task in tasks if task.task != "q_bench/assessment"} for tasks in both)
+    assert one == other
+    alike = ("dtype", "image_sizes", "downscaled_share", "chat_template", "decoding")
+    one, other = ({name: tasks[0].settings["model"].get(name) for name in alike} for tasks in both)
+    assert one == other
+
+
+def test_vllm_in_process_gives_the_losses_of_the_local_engine(tmp_path):
+    compare_losses(in_process(*CLOSED_SET, out=tmp_path / "there"), run(*CLOSED_SET, out=tmp_path / "here"))
+
+
+def test_vllm_in_process_samples_the_same_replies_again(tmp_path):
+    sampled = ("q_bench/description", "--limit", 3, "--temperature", 1, "--repeats", 2, "--no-store")
+    first, again = (in_process(*sampled, out=tmp_path / name) for name in ("first", "again"))
+    texts = {(id, name): row["text"] for (*_, id, name), row in first.items()}
+    assert texts == {(id, name): row["text"] for (*_, id, name), row in again.items()}
 
 
 def test_vllm_a_judge_gets_its_five_rounds_in_one_request(vllm):

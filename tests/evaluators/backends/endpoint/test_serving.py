@@ -93,7 +93,7 @@ def test_a_crash_ends_the_run_with_its_last_lines_and_the_next_run_goes_on(tmp_p
     program = tmp_path / "bin" / "vllm"
     whole = program.read_text()
     program.write_text(whole.replace('"$@"', f'"$@" --asked "{asked}" --crash-after 5'))
-    server = ("aes_bench/empathy", "--model", "org/model", "--serve", "vllm", "--concurrency", 1)
+    server = ("aes_bench/empathy", "--model", "org/model", "--serve", "vllm", "--model-arg", "concurrency=1")
     done = run(*server, out=tmp_path / "out", code=1)
     output = " ".join(done.output.split())
     assert "vllm ended with exit code 3" in output
@@ -140,7 +140,12 @@ MODEL = ["--model", "m"]
         (["--model-arg", "timeot=3"], "did you mean 'timeout'?"),
         (["--model-arg", "trust_remote_code=maybe"], "--model-arg trust_remote_code='maybe' is not allowed"),
         (["--model-arg", "served_name=m"], "--model-arg served_name has no effect without a server"),
-        ([*SERVER, "--concurrency", "0"], "--concurrency"),
+        ([*SERVER, "--model-arg", "concurrency=0"], "concurrency=0"),
+        ([*SERVER, "--backend", "vllm"], "--backend is for a model that runs here"),
+        (["--backend", "vllm", "--batch-size", "2"], "--model-arg max_num_seqs"),
+        (["--backend", "vllm", "--device", "cpu"], "device has no effect with the backend vllm"),
+        (["--backend", "vllm", "--model-arg", "hf_token=hf_1"], "--hf_token is a secret"),
+        (["--backend", "vllm", "--temperature", "0.001"], "expected 0.01 to 2"),
     ],
 )
 def test_wrong_usage_is_explained_with_exit_code_2(arguments, named, tmp_path):
@@ -158,7 +163,7 @@ def test_one_server_is_not_started_by_several_processes(tmp_path, monkeypatch):
 
 def test_a_run_on_a_server_gives_scores_settings_and_stored_answers(http, model_server, tmp_path):
     url = http.url_for("/v1")
-    server = ("--base-url", url, "--model", "tiny", "--concurrency", 3)
+    server = ("--base-url", url, "--model", "tiny", "--model-arg", "concurrency=3")
     server = (*server, "--mini", "--data-dir", f"kadis700k={mini.release('kadis700k')}")
     tasks = ("q_bench/perception", "q_bench/assessment", *server, "--limit", 12)
     invoke("run", *tasks, "--out", tmp_path / "out", code=0)

@@ -212,7 +212,7 @@ def test_special_tokens_that_mark_reasoning_stay_in_the_text(llava, special, fir
     tokenizer.add_tokens([AddedToken(name, special=True) for name in special], special_tokens=True)
     ids = [tokenizer.convert_tokens_to_ids(first), *tokenizer(" so", add_special_tokens=False).input_ids]
     ids += [tokenizer.convert_tokens_to_ids(last), tokenizer.pad_token_id]
-    assert TextReader(llava[0], tokenizer).answer(ids, 99).text.replace(" ", "") == text
+    assert TextReader(llava[0].generation_config, tokenizer).answer(ids, 99).text.replace(" ", "") == text
 
 
 OWN_CODE = "from transformers import LlavaForConditionalGeneration as Llava\nclass Own(Llava):\n    pass\n"
