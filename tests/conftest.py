@@ -81,11 +81,10 @@ def reference() -> Path:
 
 @pytest.fixture(scope="session")
 def main_job() -> tuple[str, Path]:
-    """`eyechart run --out results` in a terminal: what it shows, and the folder of its results."""
+    """`eyechart run --out results` in a terminal, once for all processes: what it shows, and its results' folder."""
     from tests.docs.test_recordings import in_a_terminal
 
     folder = _MINI.with_name("main")
-    # The processes of one run share it too.
     with _MINI.with_name("main.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():

@@ -65,9 +65,7 @@ def kadis(tmp_path: Path) -> Callable[..., Path]:
     """Return a function that writes a folder in KADIS-700k's layout."""
 
     def write(
-        rows: Sequence[Sequence[str]] = _KADIS_ROWS,
-        images: Sequence[str] | None = None,
-        image_folder: str = "",
+        rows: Sequence[Sequence[str]] = _KADIS_ROWS, images: Sequence[str] | None = None, image_folder: str = ""
     ) -> Path:
         folder = tmp_path / "kadis"
         folder.mkdir(exist_ok=True)

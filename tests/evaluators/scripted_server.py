@@ -48,6 +48,12 @@ class Script:
         self.answers = list(answers)
         self._http.expect_request(PATH, method="POST").respond_with_handler(self._respond)
 
+    def wait_for(self, count):
+        """Wait for requests: on a busy machine the server may get to one after the client gave it up."""
+        end = time.monotonic() + 60
+        while len(self.attempts) < count and time.monotonic() < end:
+            time.sleep(0.01)
+
     def _respond(self, request):
         with self._lock:
             self.times.append(time.monotonic())

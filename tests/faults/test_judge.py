@@ -241,7 +241,7 @@ def test_possible_counts_of_tokens(script, judge):
 
 
 def slow(request):
-    time.sleep(0.3)
+    time.sleep(0.8)
     return always()(request)
 
 
@@ -264,9 +264,10 @@ def test_attempts_without_an_answer(script, judge, answers, attempts, cost):
     script.say(*answers)
     conversations = [[{"role": "user", "content": f"{i} {'x' * 298}"}] for i in range(8)]
     # At a dollar a token, an attempt may cost 164: a prompt of 300 bytes, and four replies of sixteen tokens.
-    asked = judge(max_cost=3.5 * 164, price=(1e6, 1e6), max_tokens=16, timeout=0.1, max_retries=2, concurrency=1)
+    asked = judge(max_cost=3.5 * 164, price=(1e6, 1e6), max_tokens=16, timeout=0.3, max_retries=2, concurrency=1)
     with pytest.warns(LostRoundsWarning, match="no reply in"):
         asked.ask_all(conversations, 4)
+    script.wait_for(attempts)
     assert (len(script.bodies), asked.timings()["judge_cost"]) == (attempts, cost)
 
 

@@ -230,11 +230,9 @@ def test_a_started_server_that_never_says_what_it_serves(tmp_path, monkeypatch, 
         (tmp_path / "bomb").write_bytes(gzip.compress(gzip.compress(bytes(2 * 10**7), 1), 9))
     (tmp_path / "latin").write_bytes(b'{"data": [{"id": "\xe9"}]}')
     server = Server(hostile(tmp_path, **{path: page}), "m", tmp_path / "server.log")
-    begin = time.monotonic()
     with contextlib.closing(server), pytest.raises((ModelError, EndpointError), match=reason) as caught:
         server.start(EndpointOptions(serve_timeout={LATE: 1, TOO_LONG: 2, UNREADY: 1}.get(reason, 60)))
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 1000
-    assert time.monotonic() - begin < 30
 
 
 @pytest.mark.parametrize(

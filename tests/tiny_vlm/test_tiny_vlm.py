@@ -185,7 +185,6 @@ def test_words_that_are_scored_or_answered_are_single_tokens():
 
 @pytest.mark.slow
 def test_training_is_reproducible(tmp_path, monkeypatch):
-    # Small batches.
     monkeypatch.setattr(train, "VISION_BATCH", 8)
     monkeypatch.setattr(lessons, "BATCH", 8)
     for name in ("first", "second"):

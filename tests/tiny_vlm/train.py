@@ -191,10 +191,7 @@ def _train_language(
 
 
 def _language_loss(
-    model: "LlavaForConditionalGeneration",
-    processor: "LlavaProcessor",
-    batch: list[Example],
-    features: torch.Tensor,
+    model: "LlavaForConditionalGeneration", processor: "LlavaProcessor", batch: list[Example], features: torch.Tensor
 ) -> torch.Tensor:
     """Cross entropy of the replies, averaged over examples, and of the answers' words at `ANSWER_LAYER`."""
     length = max(len(example.prompt) + len(example.reply) for example in batch)

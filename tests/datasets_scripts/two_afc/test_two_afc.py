@@ -430,10 +430,7 @@ def test_fine_pools_share_the_reference_and_the_type_or_the_level() -> None:
     assert pools("fine_types") == {"sea.1": "02", "sea.2": "13", "tree.1": "45"}
 
 
-@pytest.mark.parametrize(
-    ("score", "interval"),
-    [(24.999, "0_25"), (25, "25_50"), (100, "75_100")],
-)
+@pytest.mark.parametrize(("score", "interval"), [(24.999, "0_25"), (25, "25_50"), (100, "75_100")])
 def test_intervals_include_their_lower_end_and_the_last_one_both(score: float, interval: str) -> None:
     images = images_of([score, score])
     assert draw_intervals(images, "spaq", None, np.random.default_rng(0)) == {f"interval_{interval}": images}

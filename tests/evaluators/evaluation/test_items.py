@@ -76,7 +76,7 @@ def judge(messages, n):
 @functools.cache
 def data(task):
     loaded = load_data(get_task(task), DataRequest(is_mini=True, images="skip"))
-    return replace(loaded, dataset=loaded.dataset.select(range(min(30, len(loaded.dataset)))))
+    return replace(loaded, dataset=loaded.dataset.select(range(min(20, len(loaded.dataset)))))
 
 
 def strict(messages, n):

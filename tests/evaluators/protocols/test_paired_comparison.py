@@ -111,7 +111,7 @@ def test_convergence_needs_rounds_and_ends_at_the_score():
     result = run(Judge(lambda *pair: by_quality(*pair) if 0 in pair else "A"), make(RINGS, round=sorted([3, 4, 7] * 6)))
     curve, bound = result.diagnostics["convergence"]["curve"], result.diagnostics["convergence"]["upper_bound"]
     assert [(part["rounds"], part["n_pairs"], part["n_images"]) for part in curve] == [
-        *((1, 6, 6), (2, 12, 6), (3, 18, 6)),
+        *((1, 6, 6), (2, 12, 6), (3, 18, 6))
     ]
     assert {name: curve[-1][name] for name in ("srcc", "plcc")} == {
         name: result.scores[name] for name in ("srcc", "plcc")

@@ -257,10 +257,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_its_default_score_is_the_mean_over_rows(folder: Path) -> None:
     (result,) = read_results(folder / "entries" / "good").tasks
     assert result.scores is not None
-    assert (result.scores["own_score"], result.scores["n"]) == (
-        pytest.approx((36 + 4 / 2) / N_PICTURES),
-        N_PICTURES,
-    )
+    assert (result.scores["own_score"], result.scores["n"]) == (pytest.approx((36 + 4 / 2) / N_PICTURES), N_PICTURES)
     assert set(result.scores["by_kind"]) == {"indoors", "outdoors"}
     assert (result.settings["protocol"], result.settings["prompt_id"]) == ("both_ways", "both_ways/1")
     (run,) = read_runs([folder / "entries" / "good"])

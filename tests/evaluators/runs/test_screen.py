@@ -166,8 +166,5 @@ def test_incomplete_results_come_first_then_synthetic_data():
 
 
 def test_tasks_share_a_note_and_warnings_are_listed():
-    both = [
-        evaluated(notes=[ONE], warnings=["n=5 images"]),
-        evaluated("mmbench/en", "mmbench", notes=[ONE]),
-    ]
+    both = [evaluated(notes=[ONE], warnings=["n=5 images"]), evaluated("mmbench/en", "mmbench", notes=[ONE])]
     assert note_lines(both) == ["mmbench/en, q_bench/perception: One.", "q_bench/perception: warning: n=5 images"]

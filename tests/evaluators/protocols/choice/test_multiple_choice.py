@@ -75,10 +75,7 @@ def test_prompt_failures_are_counted_overall_and_by_type(questions):
     failed = run(says(replies), questions).diagnostics["prompt_failure"]
     assert failed == {
         **{"rate": 0.5, "failures": 3, "n": 6, "by_concern": {"other": {"rate": 0.5, "failures": 3, "n": 6}}},
-        "by_question_type": {
-            "how": {"rate": 1.0, "failures": 3, "n": 3},
-            "what": {"rate": 0.0, "failures": 0, "n": 3},
-        },
+        "by_question_type": {"how": {"rate": 1.0, "failures": 3, "n": 3}, "what": {"rate": 0.0, "failures": 0, "n": 3}},
     }
     # They need no public answers.
     private = questions.map(lambda row: {"answer": ""})
@@ -360,7 +357,7 @@ def test_only_refused_questions_are_asked_again_without_the_refusal(refusable):
     assert [line.options for line in forced] == [["Good", "Fair", "Poor"]] * 2
     main = [line for line in result.items if line.pass_name == "main"]
     assert [line.outcome for line in main] == [
-        *("right answer", "wrong refusal", "right refusal", "wrong answer", "right answer", "right answer"),
+        *("right answer", "wrong refusal", "right refusal", "wrong answer", "right answer", "right answer")
     ]
     # The second answers are in the letters of their own options.
     assert [(line.choice, line.correct) for line in forced] == [("B", True), ("A", False)]
