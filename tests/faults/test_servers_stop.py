@@ -157,12 +157,14 @@ def test_an_address_without_v1(http, backend):
 
 
 @fault("a run stops while other requests are in flight", "they are not repeated")
-def test_what_is_under_way_when_all_stops_is_not_asked_again(script, backend, make_picture):
+def test_what_is_under_way_when_all_stops_is_not_asked_again(script, backend, make_picture, monkeypatch):
+    # Long enough that the run stops before the first retry.
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.5)
     script.say(refusal(500), refusal(500), refusal(500), refusal(401))
     requests = [Request(str(i), ("What is this?", IMAGE), (make_picture(0),)) for i in range(50)]
     with pytest.raises(ModelError):
         list(backend(concurrency=4, max_retries=9).answer(requests))
-    time.sleep(0.2)
+    time.sleep(1.6)
     assert len(script.bodies) <= 6, "with its retries, each of three would have been asked thrice by now"
 
 
