@@ -2,10 +2,10 @@
 
 import json
 import shutil
+import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -143,16 +143,39 @@ def test_works_again_after_an_error(case: Case) -> None:
     assert _text(metric.compute(**case.arguments)) == case.scores
 
 
-def test_two_processes(case: Case, tmp_path: Path) -> None:
-    """Here they are two threads: the parts meet in the cache folder."""
+_OTHER_PROCESS = """
+import json
+import sys
+
+from eyechart.metrics import load
+
+# Anything else that is printed goes where errors go, so that each line of the output is one result.
+output, sys.stdout = sys.stdout, sys.stderr
+for line in sys.stdin:
+    name, configuration, cache, arguments = json.loads(line)
+    metric = load(name, configuration, num_process=2, process_id=1, experiment_id="two", cache_dir=cache)
+    print(json.dumps(metric.compute(**arguments)), file=output, flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def other_process() -> Iterator[subprocess.Popen[str]]:
+    """Computes the second half of all metrics, as starting it takes longer than what it computes."""
+    command = [sys.executable, "-c", _OTHER_PROCESS]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        yield other
+
+
+@pytest.mark.slow
+def test_two_processes(case: Case, tmp_path: Path, other_process: subprocess.Popen[str]) -> None:
     columns = case.columns()
     first, second = ({name: column[part] for name, column in columns.items()} for part in (slice(2), slice(2, None)))
-    shared = {"num_process": 2, "experiment_id": "two", "cache_dir": str(tmp_path)}
-    main, other = (eyechart.metrics.load(case.name, case.configuration, process_id=i, **shared) for i in (0, 1))
-    with ThreadPoolExecutor() as pool:
-        of_other = pool.submit(other.compute, **second)
-        assert _text(main.compute(**first)) == _text(case.load().compute(**columns))
-        assert of_other.result() is None
+    other_process.stdin.write(json.dumps([case.name, case.configuration, str(tmp_path), second]) + "\n")
+    other_process.stdin.flush()
+    shared = {"num_process": 2, "process_id": 0, "experiment_id": "two", "cache_dir": str(tmp_path)}
+    main = eyechart.metrics.load(case.name, case.configuration, **shared)
+    assert _text(main.compute(**first)) == _text(case.load().compute(**columns))
+    assert json.loads(other_process.stdout.readline()) is None
 
 
 def test_arguments_by_row_are_refused_with_two_processes(case: Case) -> None:
