@@ -3,8 +3,9 @@
 For a given curve, linear least squares gives the best coefficients of all terms. So only its centre and width are
 searched (variable projection; Golub and Pereyra, SIAM Journal on Numerical Analysis, 1973), by SciPy's
 Levenberg-Marquardt method from several starts: the peaks of a grid, first improved on means of neighbouring points; the
-published start; and the best single steps. `curve_fit` of all parameters often ends in a worse local minimum:
-with nine starts, its error is over 0.1 % larger in a quarter of 840 fits of Q-Bench's released logits.
+published start; and the best single steps. With very many points, only the last search is on all of them, the others on
+means. `curve_fit` of all parameters often ends in a worse local minimum: with nine starts, its error is over 0.1 %
+larger in a quarter of 840 fits of Q-Bench's released logits.
 """
 
 import math
@@ -19,6 +20,8 @@ from scipy.special import expit, log_expit
 from eyechart.metrics.scoring.inputs import FloatArray
 
 _GROUPS = 512
+_MANY = 1 << 14
+"""More points than this are replaced by this many means until the last descent."""
 _PEAKS = 8
 _SEARCH, _POLISH = 1e-6, 1e-12
 # Beyond this many widths from all points, the sigmoid is an exponential to seven digits.
@@ -49,16 +52,16 @@ def fit_sigmoid(x: FloatArray, y: FloatArray, line: bool, starts: Sequence[Curve
     """
     order = np.argsort(x, kind="stable")
     whole = _Problem(x[order], y[order], line)
-    begins = np.unique(np.linspace(0, len(x), _GROUPS, endpoint=False).astype(int))
-    sizes = np.diff(begins, append=len(x))
-    rough = _Problem(np.add.reduceat(whole.x, begins) / sizes, np.add.reduceat(whole.y, begins) / sizes, line)
+    rough, fine = whole.means(_GROUPS), whole.means(_MANY)
     improved = sorted(rough.descend(start, _SEARCH) for start in (*rough.peaks(), *rough.steps(2)))
     # Searches that end in the same minimum count once.
     distinct = list({f"{error:.5g}": curve for error, curve in improved}.values())
-    _, best = min(
-        whole.descend(start, _SEARCH) for start in (*starts, Curve(0.0, 0.25), *distinct[:3], *whole.steps(1))
-    )
-    _, best = whole.descend(best, _POLISH)
+    candidates = (*starts, Curve(0.0, 0.25), *distinct[:3], *whole.steps(1))
+    found = sorted(fine.descend(start, _SEARCH) for start in candidates)
+    if fine is not whole:
+        # The best three in the means, and the given curves, which the fit must not be worse than.
+        found = sorted((whole.error(curve), curve) for curve in (*starts, *(curve for _, curve in found[:3])))
+    _, best = whole.descend(found[0][1], _POLISH)
     residual, height = whole.at(best)
     fitted = np.empty(len(x))
     fitted[order] = whole.y - residual
@@ -76,6 +79,20 @@ class _Problem:
         self.rest = self.free(y)
         # In units of the span of x. Wider, the sigmoid is a line (or a cubic, with a line term); narrower, a step.
         self.widths = 1e-9 * self.span, (1e3 if line else 1e5) * self.span
+
+    def means(self, groups: int) -> "_Problem":
+        """The problem of means of neighbouring points, or this one if there are no more points than groups."""
+        if len(self.x) <= groups:
+            return self
+        begins = np.linspace(0, len(self.x), groups, endpoint=False).astype(int)
+        sizes = np.diff(begins, append=len(self.x))
+        x, y = (np.add.reduceat(values, begins) / sizes for values in (self.x, self.y))
+        return _Problem(x, y, self.basis.shape[1] > 1)
+
+    def error(self, curve: Curve) -> float:
+        """The squared error of the best fit with this curve."""
+        residual = self.at(curve)[0]
+        return float(residual @ residual)
 
     def free(self, rows: FloatArray) -> FloatArray:
         """Rows, shape (..., n), projected to be orthogonal to the linear terms."""
@@ -112,13 +129,13 @@ class _Problem:
                 full_output=True,
                 ftol=tolerance,
                 xtol=1e-9,
-                maxfev=2000 if tolerance == _POLISH else 60,
+                # At a step between very many noisy points, the polish would go on for a minute.
+                maxfev=60 if tolerance == _SEARCH else 2000 if len(self.x) <= _MANY else 200,
                 factor=1.0,
                 diag=(1.0, 1.0),
             )
         curve = moved(found[0])
-        residual = self.at(curve)[0]
-        return float(residual @ residual), curve
+        return self.error(curve), curve
 
     def peaks(self) -> list[Curve]:
         """The best peaks of a grid over centre and width."""
