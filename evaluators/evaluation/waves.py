@@ -9,7 +9,7 @@ from eyechart.evaluators.evaluation.tally import Tally
 from eyechart.evaluators.protocols.protocol import REASONING_LENGTH, Protocol
 from eyechart.evaluators.requests.errors import EndpointError, MissingPredictionError
 from eyechart.evaluators.requests.types import Backend, Request, Response, Row
-from eyechart.evaluators.results.items import Item, PackedItems
+from eyechart.evaluators.results.items import Item, PackedItems, changed
 from eyechart.evaluators.results.results_file import PRIVATE, LeftOut
 from eyechart.metrics.scoring.reasoning import CONTENT_FILTER, LENGTH, REASONING, split_reasoning
 
@@ -129,7 +129,7 @@ class _Repeat:
         for request in requests:
             if (request.id, request.pass_name) not in self.responses:
                 self.responses[request.id, request.pass_name] = None
-                wave.append(replace(request, repeat=self.number))
+                wave.append(request if self.number == request.repeat else replace(request, repeat=self.number))
         return wave
 
     def _usable(self) -> dict[str, list[Item]]:
@@ -157,7 +157,7 @@ class _Repeat:
                 self._fail(request.id, error)
                 continue
             # Nobody knows what the model of precomputed predictions was asked.
-            items.append(item if self.backend.writes_replies else replace(item, prompt=None))
+            items.append(item if self.backend.writes_replies else changed(item, {"prompt": None}))
         for item in self.protocol.parse(items) if items else ():
             self.items[item.id][item.pass_name] = item
 

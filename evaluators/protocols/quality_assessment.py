@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import replace
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -21,11 +22,12 @@ from typing_extensions import override
 from eyechart.datasets_scripts.common.errors import DataError, UsageError, unknown_name
 from eyechart.evaluators.protocols.protocol import CONFIG, Fixed, Protocol, check_number
 from eyechart.evaluators.requests.types import OutputType, Request, Response, Row
-from eyechart.evaluators.results.items import Item, PackedItems, columns_of, with_columns
+from eyechart.evaluators.results.items import Item, column_of, packed, where, with_columns
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import LeftOut, TaskResult
 from eyechart.metrics.scoring.choices.replies import CUT_OFF, REFUSED, UNFINISHED_REASONING, UNPARSEABLE, unread_shares
 from eyechart.metrics.scoring.errors import InputError, ScoringWarning
+from eyechart.metrics.scoring.inputs import FloatArray
 from eyechart.metrics.scoring.quality.pooling import PoolingSettings, Ties, ensemble_logits, read_logits, read_scores
 from eyechart.metrics.scoring.quality.ratings import read_ratings
 from eyechart.metrics.scoring.quality.scores import SMALL_SAMPLE, QualitySettings, quality_scores
@@ -73,10 +75,9 @@ class WordPair:
         """All its words, positive first."""
         return self.positive + self.negative
 
-    def pooled(self, logits: Sequence[Mapping[str, float]]) -> list[list[float]]:
+    def pooled(self, logits: Mapping[str, FloatArray]) -> FloatArray:
         """The summed logits of its two sets of words for each image, positive first: Q-Bench, Eq. 4."""
-        columns = {word: np.array([of_image[word] for of_image in logits]) for word in self.words}
-        return ensemble_logits(columns, self.positive, self.negative).tolist()
+        return ensemble_logits(logits, self.positive, self.negative)
 
 
 def find_pair(name: str | None, pairs: Sequence[WordPair]) -> WordPair:
@@ -160,18 +161,10 @@ class QualityAssessment(Protocol):
 
     @override
     def requests(self, row: Row) -> list[Request]:
-        request = Request(
-            id=row["id"],
-            prompt=self.prompt_of(row),
-            images=(row["image"],),
-            prefill=self._prefill,
-            max_new_tokens=1 if self._read == TOP_TOKEN else self.reply_length,
-        )
-        if self.output_type is OutputType.TEXT:
-            return [request]
-        words = dict.fromkeys(word for pair in (self._pair, *self.word_pairs) for word in pair.words)
-        others = tuple(word for word in words if word not in self._pair.words)
-        return [replace(request, words=self._pair.words, optional_words=others, max_new_tokens=0)]
+        words, others = self._words
+        length = 0 if words else 1 if self._read == TOP_TOKEN else self.reply_length
+        of_image: dict[str, Any] = {"id": row["id"], "prompt": self.prompt_of(row), "images": (row["image"],)}
+        return [Request(**of_image, prefill=self._prefill, words=words, optional_words=others, max_new_tokens=length)]
 
     @override
     def item(self, row: Row, response: Response, **fields: Any) -> Any:
@@ -198,13 +191,19 @@ class QualityAssessment(Protocol):
         if self._read == TOP_TOKEN:
             return self._count_tokens(items)
         is_numerical = self._read == NUMERICAL
-        is_given = not is_numerical and all(item.logits is None and item.quality_score is not None for item in items)
-        public = PackedItems(item for item in items if item.quality is not None)
-        used = PackedItems(item for item in public if item.step is None)
+        given = column_of(items, "quality_score")
+        is_given = not is_numerical and None not in given and all(of is None for of in column_of(items, "logits"))
+        is_public = [quality is not None for quality in column_of(items, "quality")]
+        public = where(items, is_public)
+        steps = list(column_of(public, "step"))
+        used = where(public, [step is None for step in steps])
+        words = () if is_given or is_numerical else self._words[0] + self._words[1]
+        logits = _logits(items, words) if words else {}
+        missed = zip(column_of(public, "id"), steps, strict=True)
         result = TaskResult(
             items=items,
-            diagnostics=_rating_counts(items) if is_numerical else self._gaps(items, is_given),
-            left_out=[LeftOut(id=item.id, reason=_LEFT_OUT[item.step]) for item in public if item.step is not None],
+            diagnostics=_rating_counts(items) if is_numerical else self._gaps(items, logits),
+            left_out=[LeftOut(id=id, reason=_LEFT_OUT[step]) for id, step in missed if step is not None],
         )
         if is_given:
             result.settings = {**dict.fromkeys(("prompt_id", "prefill", *_POOLING)), "prediction": PRECOMPUTED}
@@ -212,25 +211,36 @@ class QualityAssessment(Protocol):
             return result
         if is_given:
             self._check_no_pooling()
-        pooling = None if is_numerical or is_given else self._pooling
-        if pooling is None:
-            columns = read_scores([score or 0.0 for score in columns_of(used, "quality_score")["quality_score"]])
+        if not words:
+            pooling, columns = None, read_scores([score or 0.0 for score in column_of(used, "quality_score")])
         else:
-            columns = read_logits(self._pair.pooled(_logits(used)), pooling)
-            result.variants = self._variants(used)
+            logits = {word: column[is_public] for word, column in logits.items()}
+            pooling, columns = self._pooling, read_logits(self._pair.pooled(logits), self._pooling)
+            result.variants = self._variants(used, logits)
         groups = self._large_groups(used)
         average_over = self.average_over if self.average_over in groups else None
         settings = QualitySettings(average_over=average_over, seed=self.seed, pooling=pooling)
         result.scores = quality_scores(columns, _references(used), groups, settings)
-        if is_numerical and any(item.finish_reason is not None for item in public):
-            result.scores["unread"] = unread_shares([item.step for item in public])
-        scored = with_columns(used, columns)
-        result.items = PackedItems(
-            item if item.quality is None or item.step is not None else next(scored) for item in items
-        )
+        if is_numerical and any(ending is not None for ending in column_of(public, "finish_reason")):
+            result.scores["unread"] = unread_shares(steps)
+        left = iter(steps)
+        is_used = [public and next(left) is None for public in is_public]
+        for name, values in columns.items():
+            scored = iter(values)
+            of_all = zip(is_used, column_of(items, name), strict=True)
+            columns[name] = [next(scored) if used else before for used, before in of_all]
+        result.items = packed(items).with_columns(columns)
         return result
 
-    @property
+    @cached_property
+    def _words(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The words whose logits are required, and the others; none if a reply is asked for."""
+        if self.output_type is OutputType.TEXT:
+            return (), ()
+        others = dict.fromkeys(word for pair in self.word_pairs for word in pair.words if word not in self._pair.words)
+        return self._pair.words, tuple(others)
+
+    @cached_property
     def _pair(self) -> WordPair:
         return find_pair(self.word_pair, self.word_pairs)
 
@@ -256,13 +266,12 @@ class QualityAssessment(Protocol):
                     f"{name}={value!r} has no effect: the predictions are scores, not logits of words; leave it out"
                 )
 
-    def _variants(self, items: Sequence[QualityItem]) -> dict[str, dict[str, Any]]:
+    def _variants(self, items: Sequence[QualityItem], logits: Mapping[str, FloatArray]) -> dict[str, dict[str, Any]]:
         """Every other word pair with all logits known, the argmax of Table 9, and the other rule for ties."""
-        logits, pooling = _logits(items), self._pooling
+        pooling, references, complete = self._pooling, _references(items), {*self._words[0]}
+        complete |= {word for word, column in logits.items() if not np.isnan(column).any()}
         ways = {
-            pair.name: (pair, pooling)
-            for pair in self.word_pairs
-            if pair != self._pair and all(set(pair.words) <= of_image.keys() for of_image in logits)
+            pair.name: (pair, pooling) for pair in self.word_pairs if pair != self._pair and set(pair.words) <= complete
         }
         ways["argmax"] = (self._pair, replace(pooling, strategy="argmax"))
         (other,) = (rule for rule in METRIC_TIES if rule != self.ties)
@@ -277,16 +286,15 @@ class QualityAssessment(Protocol):
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", ScoringWarning)
                     columns = read_logits(pair.pooled(logits), way)
-                    variants[name] = quality_scores(columns, _references(items), averaged, settings)
+                    variants[name] = quality_scores(columns, references, averaged, settings)
             # The released arithmetic overflows at small temperatures.
             except InputError as error:
                 warnings.warn(f"variant {name} left out: {error}", stacklevel=2)
         return variants
 
-    def _gaps(self, items: Sequence[QualityItem], is_given: bool) -> dict[str, Any]:
+    def _gaps(self, items: Sequence[QualityItem], logits: Mapping[str, FloatArray]) -> dict[str, Any]:
         """How many images lack the logit of each word; groups too small to be scored."""
-        words = () if is_given else dict.fromkeys(word for pair in self.word_pairs for word in pair.words)
-        counts = {word: sum(word not in (item.logits or {}) for item in items) for word in words}
+        counts = {word: int(np.isnan(column).sum()) for word, column in logits.items()}
         missing = {word: count for word, count in counts.items() if count}
         small = sorted(self.groups_of(items).keys() - self._large_groups(items).keys())
         gaps = {
@@ -318,16 +326,21 @@ class QualityAssessment(Protocol):
         return TaskResult(items=items, diagnostics=diagnostics, notes=[note("top_token", pair=name)])
 
 
-def _logits(items: Sequence[QualityItem]) -> list[Mapping[str, float]]:
-    for item in items:
-        if item.logits is None:
-            reason = f"item '{item.id}' has a score, but other items have logits; give scores or logits for all items"
-            raise DataError(reason)
-    return [item.logits or {} for item in items]
+def _logits(items: Sequence[QualityItem], words: Sequence[str]) -> dict[str, FloatArray]:
+    """The logits of each word, nan where there is none."""
+    columns = {word: np.full(len(items), np.nan) for word in words}
+    for row, logits in enumerate(column_of(items, "logits")):
+        if logits is None:
+            reason = f"item '{items[row].id}' has a score, but other items have logits; give scores or logits for all"
+            raise DataError(f"{reason} items")
+        for word, column in columns.items():
+            if word in logits:
+                column[row] = logits[word]
+    return columns
 
 
 def _references(items: Sequence[QualityItem]) -> list[float]:
-    return [quality or 0.0 for quality in columns_of(items, "quality")["quality"]]
+    return [quality or 0.0 for quality in column_of(items, "quality")]
 
 
 def _rating_counts(items: Sequence[QualityItem]) -> dict[str, Any]:

@@ -7,8 +7,9 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PIL.Image import Image
 
@@ -23,6 +24,9 @@ from eyechart.evaluators.tasks import known_task
 from eyechart.metrics.scores import DIMENSIONS
 from eyechart.metrics.scoring.choices.replies import UNPARSEABLE, UNREAD, why_unread
 from eyechart.metrics.scoring.judging.descriptions import text_outcome
+
+if TYPE_CHECKING:
+    from pyarrow import Table
 
 _LONGEST = 4_000
 """Characters shown of a text; fewer if there are very many texts."""
@@ -179,12 +183,20 @@ def _encoded(image: Image, side: int) -> str:
 
 def _choose(task: ReportedTask, runs: Sequence[Run], limit: int) -> tuple[list[_Replies], int]:
     """The first questions by rank, each with its samples, and the number of all; both passes of a pair are one."""
-    from pyarrow import array, compute
+    from pyarrow import array, compute, concat_tables
 
     given = {index: run.answers(task.key) for index, run in enumerate(runs) if run.label in task.results}
     tables = {index: answers for index, answers in given.items() if answers is not None}
-    ids = list(dict.fromkeys(id for answers in tables.values() for id in answers.column("id")))
-    chosen, total = list[_Replies](), 0
+    if not tables:
+        return [], 0
+    asked = concat_tables([answers.table.select(["id", "pass"]) for answers in tables.values()])
+    questions_asked = asked.group_by(["id", "pass"], use_threads=False).aggregate([])
+    total = compute.sum(compute.not_equal(questions_asked["pass"], "reversed")).as_py()
+    ids = asked["id"].unique().to_pylist()
+    # Of questions that cannot come first by rank, only the first ones can be chosen.
+    wanted = set(ids[:limit]).union(*(_may_come_first(answers.table) for answers in tables.values()))
+    ids = [id for id in ids if id in wanted]
+    best, chosen = (len(tables) == 1, False), list[_Replies]()
     # In parts, because the samples of all questions may not fit into memory.
     for start in range(0, len(ids), _QUESTIONS_PER_PART):
         part = array(ids[start : start + _QUESTIONS_PER_PART])
@@ -193,9 +205,24 @@ def _choose(task: ReportedTask, runs: Sequence[Run], limit: int) -> tuple[list[_
             mask = compute.is_in(answers.table["id"], value_set=part)
             for sample in _samples(replace(answers, table=answers.table.filter(mask)), task.results[runs[index].label]):
                 questions.setdefault((sample["id"], sample["pass"]), []).append((index, sample))
-        total += len(questions)
         chosen = sorted([*chosen, *questions.values()], key=_rank)[:limit]
+        if len(chosen) == limit and _rank(chosen[-1]) == best:
+            break
     return chosen, total
+
+
+def _may_come_first(table: "Table") -> set[str]:
+    """The questions with a reply that may be incorrect, unparsed or unlike another; those with only a score are not."""
+    from pyarrow import compute
+
+    def have(*names: str) -> Any:
+        columns = [compute.is_valid(table[name]) for name in names if name in table.column_names]
+        return reduce(compute.or_, columns, compute.is_null(table["id"]))
+
+    scored = compute.and_not(
+        have("logits", "quality_score"), have("choice", "correct", "consistent", "options", "first_id", "error")
+    )
+    return set(table["id"].filter(compute.invert(scored)).to_pylist())
 
 
 def _samples(answers: Answers, result: TaskResult) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +45,12 @@ def request_keys(identity: dict[str, Any], requests: Sequence[Request]) -> list[
         'ff255a9731ff260d'
     """
     digests = image_digests(source for request in requests for source in request.images)
-    return [_key(identity, request, [digests[id(source)] for source in request.images]) for request in requests]
+    # The key is the digest of {"identity": ..., "request": ...}, whose first part is the same for all requests.
+    start = hashlib.sha256(encode({"identity": identity}, sort_keys=True)[:-1] + b',"request":')
+    return [_key(start, request, [digests[id(source)] for source in request.images]) for request in requests]
 
 
-def _key(identity: dict[str, Any], request: Request, digests: list[str | None]) -> bytes | None:
+def _key(start: Any, request: Request, digests: list[str | None]) -> bytes | None:
     if None in digests:
         return None
     asked = {
@@ -62,15 +65,20 @@ def _key(identity: dict[str, Any], request: Request, digests: list[str | None]) 
         # The first repeat has the same key as a request that is asked once.
         **({"repeat": request.repeat} if request.repeat > 1 else {}),
     }
-    return hashlib.sha256(encode({"identity": identity, "request": asked}, sort_keys=True)).digest()
+    key = start.copy()
+    key.update(encode(asked, sort_keys=True) + b"}")
+    return bytes(key.digest())
 
 
 def image_digests(sources: Iterable[Any]) -> dict[int, str | None]:
     """The `image_digest` of each image object by its `id`; each is read once, and None if that is not possible."""
     by_id = {id(source): source for source in sources}
-    # In threads, as reading files and hashing release Python's lock.
+    # In threads, as reading files and hashing release Python's lock; several in each, as handing over takes time too.
+    images = list(by_id.values())
+    parts = (images[start : start + 16] for start in range(0, len(images), 16))
     with ThreadPoolExecutor() as thread_pool:
-        return dict(zip(by_id, thread_pool.map(_digest_or_none, by_id.values()), strict=True))
+        found = thread_pool.map(lambda part: [*map(_digest_or_none, part)], parts)
+        return dict(zip(by_id, chain.from_iterable(found), strict=True))
 
 
 def image_digest(source: Any) -> str:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -80,7 +81,7 @@ class Answers:
         """The items, of the protocol's type; raises `BadResultsError` if a column has another type than theirs."""
         columns = column_types(kind)
         check_types(self.table, columns, self.path)
-        return [kind.of(record) for record in self.select(columns).iterate()]
+        return list(chain.from_iterable(map(kind.of_columns, self.select(columns)._batches())))
 
     def __len__(self) -> int:
         """Number of answers."""
@@ -115,9 +116,14 @@ class Answers:
 
     def iterate(self) -> Iterator[dict[str, Any]]:
         """The same, without all rows in memory."""
+        for columns in self._batches():
+            yield from (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+
+    def _batches(self) -> Iterator[dict[str, list[Any]]]:
+        """The columns of some rows after the other."""
         try:
             for batch in self.table.to_batches(max_chunksize=_ROWS_PER_BATCH):
-                yield from batch.to_pylist(maps_as_pydicts="strict")
+                yield batch.to_pydict(maps_as_pydicts="strict")
         # A mapping has a key twice.
         except KeyError as error:
             raise BadResultsError(f"cannot be read as predictions: {error}", path=self.path) from error

@@ -20,7 +20,7 @@ from scipy.special import expit, log_expit
 from eyechart.metrics.scoring.inputs import FloatArray
 
 _GROUPS = 512
-_MANY = 1 << 14
+_MANY = 1 << 13
 """More points than this are replaced by this many means until the last descent."""
 _PEAKS = 8
 _SEARCH, _POLISH = 1e-6, 1e-12
