@@ -42,6 +42,7 @@ def evaluate_rows(
     rows, malformed = usable_rows(task, initial, drawn, loaded.request.limit, needs_images=backend.needs_images)
     if not len(rows):
         raise DataError("no rows to evaluate", path=loaded.source)
+    rows = replace(rows, cluster_of=loaded.cluster_of or rows.cluster_of)
 
     start = time.perf_counter()
     answers = ask_rows(initial, backend, rows, options.repeats, progress)
@@ -233,10 +234,10 @@ def usable_rows(
             ids.add(row["id"])
             usable.append(index)
     indices = usable if unusable else range(len(usable))
-    return Rows(dataset.select(indices), partial(_cluster, task)), unusable
+    return Rows(dataset.select(indices), partial(cluster_of, task)), unusable
 
 
-def _cluster(task: Task, row: Row) -> str | None:
+def cluster_of(task: Task, row: Row) -> str | None:
     """What rows may share: the value of the task's column, or a digest of the images; None if that is not known."""
     if not task.protocol.shares_images:
         return None

@@ -184,6 +184,8 @@ def _split(response: Response) -> Response:
     parts = (_whole_characters(response.reasoning or ""), split.reasoning)
     reasoning = "\n".join(part for part in parts if part) or None
     answer = split.answer.strip() if reasoning or split.answer != text else text
+    if answer and (answer, reasoning) == (response.text, response.reasoning):
+        return response
     has_reasoning = reasoning is not None or not split.is_finished
     ends_in_reasoning = has_reasoning and not answer and response.finish_reason != CONTENT_FILTER
     return replace(

@@ -14,14 +14,16 @@ from typing import Any
 
 from eyechart.datasets_scripts.common.errors import DataError, MissingFileError, UsageError
 from eyechart.datasets_scripts.loading import prepared_dataset
-from eyechart.evaluators.evaluation.data import LoadedData, load_data, undecoded_rows
-from eyechart.evaluators.evaluation.loop import evaluate_rows
+from eyechart.evaluators.evaluation.data import LoadedData, load_data, read_rows
+from eyechart.evaluators.evaluation.loop import cluster_of, evaluate_rows
 from eyechart.evaluators.evaluation.options import DataRequest, Images, RunOptions
 from eyechart.evaluators.requests.errors import MissingPredictionError
 from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
 from eyechart.evaluators.requests.values import brief
 from eyechart.evaluators.results.finished_runs import OFFICIAL, Answers
+from eyechart.evaluators.results.items import changed
 from eyechart.evaluators.results.results_file import PRIVATE, TaskResult
+from eyechart.evaluators.tasks.task import Task
 from eyechart.hub_cards.leaderboard.boards import Board
 from eyechart.hub_cards.leaderboard.entries import REPLY
 
@@ -89,20 +91,30 @@ def _given(request: Request, reply: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Release:
-    """The rows of a board's data."""
+    """The rows of a board's data, of which all entries need the same."""
 
     loaded: LoadedData
+
+    def for_task(self, task: Task) -> LoadedData:
+        """The data, with what their rows share, which is read from the images only once."""
+        if task.name not in self._clusters:
+            rows = read_rows(self.loaded.dataset)
+            self._clusters[task.name] = {row["id"]: cluster_of(task, row) for row in rows}
+        clusters = self._clusters[task.name]
+        return replace(self.loaded, cluster_of=lambda row: clusters[row["id"]])
+
+    _clusters: dict[str, dict[Any, str | None]] = field(default_factory=dict)
 
     @cached_property
     def ids(self) -> set[str]:
         """The ids of its rows."""
-        return {str(row["id"]) for row in undecoded_rows(self.loaded.dataset)}
+        return {str(row["id"]) for row in read_rows(self.loaded.dataset)}
 
     @cached_property
     def digest(self) -> str:
         """The beginning of the SHA-256 of its annotations."""
         content = hashlib.sha256()
-        for row in undecoded_rows(self.loaded.dataset):
+        for row in read_rows(self.loaded.dataset):
             annotations = {name: value for name, value in row.items() if not name.startswith("image")}
             content.update(json.dumps(annotations, sort_keys=True, default=str).encode())
         return content.hexdigest()[:12]
@@ -170,7 +182,7 @@ def score_on(release: Release, board: Board, result: TaskResult, answers: Answer
         raise DataError(f"{len(foreign):,} items of the predictions are not in the release; first: {brief(foreign[0])}")
     given, protocol = result.settings, board.task.protocol
     settings = {name: given[name] for name in _TAKEN if hasattr(protocol, name) and given.get(name) is not None}
-    scored = evaluate_rows(board.task, RunOptions(settings=settings), replies, release.loaded)
+    scored = evaluate_rows(board.task, RunOptions(settings=settings), replies, release.for_task(board.task))
     lacking = [item for item in scored.left_out if item.reason != PRIVATE]
     if lacking:
         first = f"{brief(lacking[0].id)}: {brief(lacking[0].reason)}"
@@ -179,5 +191,5 @@ def score_on(release: Release, board: Board, result: TaskResult, answers: Answer
         raise DataError(f"some passes have no reply: {' '.join(scored.caveats)}")
     scored.settings["model"], scored.timings = given.get("model"), result.timings
     # The paired tests need no texts, which would fill the memory.
-    scored.items = [replace(item, question=None, prompt=None, text=None) for item in scored.items]
+    scored.items = [changed(item, dict.fromkeys(("question", "prompt", "text"))) for item in scored.items]
     return scored

@@ -238,8 +238,9 @@ def check_question(row: Row, *, several: bool = False) -> None:
 def shuffled(row: Row, seed: int | None) -> Row:
     """The row with its options in a random order, which depends on the seed and the row's id; None keeps the order."""
     options = tuple(row["options"])
-    if seed is not None:
-        digest = hashlib.sha256(f"{seed}:{row['id']}".encode()).digest()
-        options = tuple(options[i] for i in np.random.default_rng(list(digest)).permutation(len(options)))
+    if seed is None:
+        return {**row, "options": options, "answer": row["answer"] or ""}
+    digest = hashlib.sha256(f"{seed}:{row['id']}".encode()).digest()
+    options = tuple(options[i] for i in np.random.default_rng(list(digest)).permutation(len(options)))
     answer = "".join(moved_letter(letter, row["options"], options) for letter in row["answer"] or "")
     return {**row, "options": options, "answer": answer}

@@ -12,14 +12,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.stats import binomtest
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import bdtr, stdtr
 from scipy.stats import t as student_t
 
 from eyechart.metrics.scoring.errors import UndefinedScoreError
 from eyechart.metrics.scoring.inputs import FloatArray, check_lengths
 from eyechart.metrics.scoring.statistics.intervals import FEW_UNITS, NORMAL, percentile_interval, student
-from eyechart.metrics.scoring.statistics.shares import Clusters, clustered_variance
+from eyechart.metrics.scoring.statistics.shares import Clusters, cluster_sums, clustered_variance
 
 SIGNIFICANCE = 0.05
 """A p-value below this shows a difference between two models."""
@@ -65,13 +65,45 @@ def mcnemar(first: ArrayLike, second: ArrayLike) -> PairedTest:
     one, other = np.asarray(first, dtype=bool), np.asarray(second, dtype=bool)
     n = check_lengths(first=one, second=other)
     only_first, only_second = int(np.sum(one & ~other)), int(np.sum(other & ~one))
-    discordant = only_first + only_second
-    p_value = float(binomtest(only_first, discordant).pvalue) if discordant else 1.0
+    p_value = float(_sign_test(only_first, only_second))
     gained, lost = (only_first + 1) / (n + 2), (only_second + 1) / (n + 2)
     middle = gained - lost
     reach = NORMAL * math.sqrt((gained + lost - middle**2) / (n + 2))
     interval = max(-1.0, middle - reach), min(1.0, middle + reach)
     return PairedTest((only_first - only_second) / n, p_value, n, interval)
+
+
+def _sign_test(gained: ArrayLike, lost: ArrayLike) -> FloatArray:
+    """The two-sided binomial test of equal chances; 1 for none of either."""
+    fewer, both = np.minimum(gained, lost), np.add(gained, lost)
+    return np.minimum(1.0, 2 * bdtr(fewer, both, 0.5))
+
+
+def share_p_values(right: NDArray[np.bool_], clusters: Clusters) -> FloatArray:
+    """The p-values of the differences between each two of k models' shares of correct items, `right` of shape (k, n).
+
+    Shape (k, k), nan up to the diagonal. Items in clusters have Student's t, whose p-value is at least McNemar's.
+    Raises `UndefinedScoreError` for few clusters.
+    """
+    (k, n), are_clustered = right.shape, clusters.n_clusters < right.shape[1]
+    found = np.full((k, k), np.nan)
+    if are_clustered:
+        clusters.check_for_test()
+        sums, others, freedom = cluster_sums(right, clusters.numbers)
+    for row in range(k - 1):
+        first, second = right[row], right[row + 1 :]
+        gained, lost = np.sum(first & ~second, axis=1), np.sum(~first & second, axis=1)
+        found[row, row + 1 :] = _sign_test(gained, lost)
+        if are_clustered:
+            variance = np.sum((sums[row] - sums[row + 1 :]) ** 2 / others, axis=1) / n**4
+            mean, of_items = (gained - lost) / n, (gained + lost) / n
+            deviation = np.sqrt(np.maximum(variance, (of_items - mean**2) / n))
+            # As in `student_test`.
+            equal = np.where(mean == 0, 1.0, min(1.0, 2 * 0.5 ** (freedom + 1)))
+            t = np.abs(mean) / np.where(deviation > 0, deviation, 1.0)
+            tested = np.where(deviation > 0, 2 * stdtr(freedom, -t), equal)
+            found[row, row + 1 :] = np.maximum(found[row, row + 1 :], tested)
+    return found
 
 
 def clustered_mean_difference(first: ArrayLike, second: ArrayLike, clusters: Clusters) -> PairedTest:

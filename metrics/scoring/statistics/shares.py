@@ -174,15 +174,25 @@ def clustered_variance(values: FloatArray, clusters: NDArray[np.int64]) -> tuple
 
     There are at least two clusters, whose number each item has.
     """
-    n = len(values)
+    (sums,), others, freedom = cluster_sums(values[None], clusters)
+    return float(np.sum(sums**2 / others)) / len(values) ** 4, freedom
+
+
+def cluster_sums(values: ArrayLike, clusters: NDArray[np.int64]) -> tuple[FloatArray, FloatArray, float]:
+    """Sums over clusters of n times the deviations of values, shape (k, n), from their means: shape (k, clusters).
+
+    Also the share of the items outside of each cluster, and Satterthwaite's degrees of freedom.
+    """
+    rows = np.asarray(values, dtype=np.float64)
+    n = rows.shape[1]
     _, numbers = np.unique(clusters, return_inverse=True)
     sizes = np.bincount(numbers)
     others = 1 - sizes / n
     # Multiplied by n, whole numbers stay whole, so the variance of equal clusters is exactly 0.
-    sums = np.bincount(numbers, weights=n * values - values.sum())
+    sums = np.stack([np.bincount(numbers, weights=n * row - row.sum()) for row in rows])
     squares, products = sizes**2, sizes**2 / others
     between = (products.sum() ** 2 - products @ products) / n**2
-    return float(np.sum(sums**2 / others)) / n**4, n**2 / float(squares.sum() + between)
+    return sums, others, n**2 / float(squares.sum() + between)
 
 
 def balanced_interval(first: ArrayLike, second: ArrayLike, of_first: Clusters, of_second: Clusters) -> Interval:
