@@ -86,13 +86,16 @@ def official_counts(
 
 
 def in_official_terms(count: int, official: tuple[int, ...]) -> str:
-    """Compare a number of items with the official number, in words; "" if that is unknown.
+    """Compare a number of items with the official number, in words; "" if that is unknown, or smaller.
 
     Examples:
         >>> in_official_terms(400, (1495,)), in_official_terms(1176, (1164, 1176)), in_official_terms(6, ())
         ('400 of 1,495 official items', 'all 1,176 official items of an earlier release', '')
+        >>> in_official_terms(100_000, (100,))
+        ''
     """
-    if not official:
+    # One's own images in the layout of a release may be more.
+    if count > max(official, default=0):
         return ""
     if count not in official:
         return f"{count:,} of {official[0]:,} official items"

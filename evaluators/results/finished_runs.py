@@ -257,7 +257,8 @@ def extent(results: Sequence[TaskResult]) -> str:
     sampled = " (random sample)" if any(SAMPLE in setting for setting in settings) else ""
     if all(official):
         totals = official[0] if len(official) == 1 else (sum(known[0] for known in official),)
-        return in_official_terms(count, totals) + sampled
+        if words := in_official_terms(count, totals):
+            return words + sampled
     rows = sum(setting["data"].get("rows") or 0 for setting in settings)
     return f"{count:,} of {rows:,} items{sampled}" if any(map(is_part, results)) and count < rows else ""
 

@@ -189,7 +189,7 @@ def cluster_sums(values: ArrayLike, clusters: NDArray[np.int64]) -> tuple[FloatA
     sizes = np.bincount(numbers)
     others = 1 - sizes / n
     # Multiplied by n, whole numbers stay whole, so the variance of equal clusters is exactly 0.
-    sums = np.stack([np.bincount(numbers, weights=n * row - row.sum()) for row in rows])
+    sums: FloatArray = np.stack([np.bincount(numbers, weights=n * row - row.sum()) for row in rows])
     squares, products = sizes**2, sizes**2 / others
     between = (products.sum() ** 2 - products @ products) / n**2
     return sums, others, n**2 / float(squares.sum() + between)

@@ -295,6 +295,8 @@ ENGLISH = {"scores": {"circular_accuracy": 0.5, "n_questions": 1000}, "data": {"
     ("results", "expected"),
     [
         ([evaluated(), evaluated("mmbench/en", "mmbench", **ENGLISH)], "2,495 of 2,659 official items"),
+        # More photographs of one's own, in a release's layout.
+        ([evaluated(scores=ACCURACY | {"n": 9_000}, data={"rows": 9_000})], ""),
         ([own(4, limit=4), own(6, None)], "10 of 30 items"),
         ([own(5, 40), own(4, sample={"n": 4, "of": 30, "seed": 0})], "9 of 70 items (random sample)"),
         ([own(4, limit=4), evaluated()], "1,499 of 1,525 items"),
