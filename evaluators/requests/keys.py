@@ -77,8 +77,8 @@ def image_digests(sources: Iterable[Any]) -> dict[int, str | None]:
     images = list(by_id.values())
     parts = (images[start : start + 16] for start in range(0, len(images), 16))
     with ThreadPoolExecutor() as thread_pool:
-        found = thread_pool.map(lambda part: [*map(_digest_or_none, part)], parts)
-        return dict(zip(by_id, chain.from_iterable(found), strict=True))
+        digests = thread_pool.map(lambda part: [*map(_digest_or_none, part)], parts)
+        return dict(zip(by_id, chain.from_iterable(digests), strict=True))
 
 
 def image_digest(source: Any) -> str:
