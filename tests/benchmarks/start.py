@@ -95,9 +95,8 @@ def main() -> None:
     for title, values in times.items():
         elapsed, processor = zip(*values, strict=True)
         spread = f"{min(elapsed):.1f} to {max(elapsed):.1f}"
-        print(
-            f"{title:28} {statistics.median(elapsed):6.1f} s ({spread}), {statistics.median(processor):6.1f} s of processors"
-        )
+        processors = statistics.median(processor)
+        print(f"{title:28} {statistics.median(elapsed):6.1f} s ({spread}), {processors:6.1f} s of processors")
 
 
 if __name__ == "__main__":
