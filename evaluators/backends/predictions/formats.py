@@ -1,14 +1,16 @@
 """The formats of predictions files, recognized by suffix and columns, in one table: `FORMATS`."""
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, make_dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import chain, islice, takewhile
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
+from typing_extensions import override
 
 from eyechart.datasets_scripts.common.choice.aesthetics import PARTS
 from eyechart.datasets_scripts.common.choice.passes import STRIDE
@@ -93,9 +95,40 @@ class Prediction:
 _prediction_type = cache(partial(make_dataclass, "Prediction", bases=(Prediction,), eq=False, slots=True))
 
 
+class _Logits(Mapping[str, float]):
+    """Logits in a third of a dict's memory: rows with the same words share them."""
+
+    __slots__ = ("_values", "_words")
+
+    def __init__(self, logits: Mapping[str, float]) -> None:
+        """Pack the logits."""
+        self._words, self._values = _same(tuple(logits)), array("d", logits.values())
+
+    @override
+    def __getitem__(self, word: str) -> float:
+        if word not in self._words:
+            raise KeyError(word)
+        return self._values[self._words.index(word)]
+
+    @override
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._words)
+
+    @override
+    def __len__(self) -> int:
+        return len(self._words)
+
+
+@lru_cache(256)
+def _same(words: tuple[str, ...]) -> tuple[str, ...]:
+    return words
+
+
 def _prediction(fields: Fields) -> Prediction:
     """A row, which has slots for its own fields only, because a file may have millions of rows."""
     given = {name: value for name, value in fields.items() if value != getattr(Prediction, name, None)}
+    if "logits" in given:
+        given["logits"] = _Logits(given["logits"])
     return cast(Prediction, _prediction_type(tuple(given))(**given))
 
 
