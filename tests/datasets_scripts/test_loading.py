@@ -188,7 +188,7 @@ def test_private_names_of_datasets_are_used_in_one_file() -> None:
     names = ["_output_dir", "_cache_dir_root", "_cache_downloaded_dir", "_build_cache_dir", "_save_info"]
     owners = (load_builder("csiq"), datasets.Dataset.from_dict({}), datasets.packaged_modules)
     texts = [(path.name, path.read_text(encoding="utf-8")) for path in Path(loading.__file__).parent.rglob("*.py")]
-    for name in [*names, "_fingerprint", "_PACKAGED_DATASETS_MODULES"]:
+    for name in [*names, "_fingerprint", "_indices", "_PACKAGED_DATASETS_MODULES"]:
         assert any(hasattr(one, name) for one in owners), f"datasets {datasets.__version__} has no {name}: prepared.py"
         assert [file for file, text in texts if f".{name}" in text] == ["prepared.py"]
 
