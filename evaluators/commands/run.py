@@ -284,7 +284,8 @@ def run(
         ModelRun(partial(make_backend, model), folder, model, partial(check, model), *shared)
         for model, folder in zip(asked.models, folders, strict=True)
     ]
-    with contextlib.nullcontext() if server is None else _stopped_at_end(server):
+    here = _exiting_on_signals() if asked.backend == "vllm" else contextlib.nullcontext()
+    with here if server is None else _stopped_at_end(server):
         run_models(task_runs, runs, task_options)
 
 
@@ -313,19 +314,27 @@ def _refuse(options: Mapping[str, Any], reason: str) -> None:
 
 
 @contextlib.contextmanager
-def _stopped_at_end(server: "Server") -> Iterator[None]:
-    """Stop a server at the end of the block, also after an error; show its last lines if it ended by itself."""
+def _exiting_on_signals() -> Iterator[None]:
+    """Exit, and so clean up, on signals that by default end only this process: others would keep their GPUs."""
     signals = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
     for number in signals:
-        # By default these signals end only this process, and the server would keep its GPUs.
         signal.signal(number, lambda number, frame: sys.exit(128 + number))
     try:
         yield
     finally:
-        ending = server.ending()
-        server.close()
         for number in signals:
             signal.signal(number, signal.SIG_DFL)
-        if ending:
-            last = f"eyechart: {ending}. Last lines of its log:\n{server.last_lines()}"
-            print_line(console(stderr=True), last, "red")
+
+
+@contextlib.contextmanager
+def _stopped_at_end(server: "Server") -> Iterator[None]:
+    """Stop a server at the end of the block, also after an error; show its last lines if it ended by itself."""
+    with _exiting_on_signals():
+        try:
+            yield
+        finally:
+            ending = server.ending()
+            server.close()
+            if ending:
+                last = f"eyechart: {ending}. Last lines of its log:\n{server.last_lines()}"
+                print_line(console(stderr=True), last, "red")
