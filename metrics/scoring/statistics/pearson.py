@@ -38,17 +38,19 @@ def plcc_interval(predictions: ArrayLike, references: ArrayLike) -> Interval:
     """Jackknife interval of a PLCC of scores with opinion scores, shape (n,) each.
 
     It is of kind "jackknife", or "jackknife-few" if a few items decide the PLCC; or of kind "none" with fewer than
-    `FEW_UNITS` items, or if the PLCC is undefined without one of them or the same without any of them.
+    `FEW_UNITS` items, or if the PLCC is undefined, also without one of them, or the same without any of them.
 
     Examples:
         >>> x = np.arange(40.0)
         >>> plcc_interval(x, x + 9 * np.sin(x)).rounded()
         (0.8059, 0.9171)
     """
-    x, y = (_standardised(scaled(np.asarray(of, dtype=np.float64))[0]) for of in (predictions, references))
-    n = len(x)
-    if n < FEW_UNITS:
+    given = [np.asarray(of, dtype=np.float64) for of in (predictions, references)]
+    n = len(given[0])
+    # The mean of equal numbers may differ from them by rounding, which standardising would make a spread of.
+    if n < FEW_UNITS or not all(map(np.ptp, given)):
         return Interval.undefined(n)
+    x, y = (_standardised(scaled(of)[0]) for of in given)
     with np.errstate(all="ignore"):
         # Without item i, the mean of the others changes, and so do the sums of products.
         part = n / (n - 1)
