@@ -32,6 +32,7 @@ from tests.benchmarks.engine import NEW_TOKENS, PREFILL, QUESTION_TOKENS, WORDS,
 
 Answers = dict[tuple[str, str], str | float]
 """A text, or the difference of two logits, by id and pass."""
+KINDS = ("CircularEval, 4 passes", "Q-Bench A1", "Q-Bench A3", "2AFC, both orders")
 ENGINE = {"max_model_len": 2048, "block_size": 32}
 """vLLM's default block on a CPU has 128 tokens; with smaller ones, passes share more of their prompts."""
 
@@ -44,15 +45,15 @@ def seconds(way: str) -> float:
 
 
 def items(kind: str, count: int, turn: int, vocabulary: Sequence[str]) -> list[list[Request]]:
-    """The requests of the items of one turn, which share no image with those of another."""
-    rng, first = np.random.default_rng(turn), 1000 * (turn + 1)
+    """The requests of the items of one turn, which share no image with another turn or kind: vLLM keeps what it has."""
+    rng, first = np.random.default_rng(turn), 1000 * (turn + 1) + 100_000 * KINDS.index(kind)
     numbers = range(first, first + count)
-    if kind == "CircularEval, 4 passes":
+    if kind == KINDS[0]:
         return [circular(rng, vocabulary, number) for number in numbers]
-    if kind == "Q-Bench A3":
+    if kind == KINDS[2]:
         prompt: tuple[Any, ...] = ("Rate the quality of the image.\n", IMAGE)
         return [[Request(str(n), prompt, (picture(n),), prefill=PREFILL, words=WORDS)] for n in numbers]
-    if kind == "Q-Bench A1":
+    if kind == KINDS[1]:
         asked = [words(rng, vocabulary, QUESTION_TOKENS + 12) for _ in numbers]
         return [
             [Request(str(n), (IMAGE, f"\n{text}"), (picture(n),), max_new_tokens=NEW_TOKENS)]
@@ -128,7 +129,7 @@ def main() -> None:
     vocabulary = [token for token in tokens if token.isascii() and token.isalpha()]
     print("items per second of processor time; the median of the turns, and the least and greatest ratio")
     print(f"{'':<24}{'engine':>8}{'vLLM':>8}{'plain':>8}  {'engine / vLLM':<18} the same answers as vLLM")
-    for kind in ("CircularEval, 4 passes", "Q-Bench A1", "Q-Bench A3", "2AFC, both orders"):
+    for kind in KINDS:
         rates: dict[str, list[float]] = {way: [] for way in ways}
         alike = count = 0
         # The first turn is not counted: first passes take longer, and the engine compares itself with a plain pass.
