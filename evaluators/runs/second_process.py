@@ -1,15 +1,14 @@
 """A second process for long runs: it draws demo data and charts while this one loads and asks the model."""
 
 import contextlib
-import multiprocessing
 import os
-import signal
-import threading
+import pickle
+import subprocess
+import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
-from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from eyechart.evaluators.evaluation.options import DataRequest
@@ -23,15 +22,17 @@ _LEAST_TASKS = 8
 class SecondProcess:
     """Work that is done ahead; whatever fails there is done again here, where its error is reported."""
 
-    def __init__(self, pool: ProcessPoolExecutor, task_runs: "Sequence[TaskRun]") -> None:
-        """Begin with the demo data, in the order of the tasks."""
-        self._pool = pool
-        self._loaded = {
-            id(run): pool.submit(_load, run.dataset, run.task.data.config, run.data)
-            for run in task_runs
-            if run.data.is_mini
-        }
-        self._drawn: dict[Chart, Future[Mapping[str, bytes]]] = {}
+    def __init__(self, process: "subprocess.Popen[bytes]", thread: ThreadPoolExecutor) -> None:
+        """Keep the process, and the thread that waits for what it does."""
+        self._process, self._thread = process, thread
+        self._loaded: dict[int, Future[Any]] = {}
+        self._drawn: dict[Chart, Future[Any]] = {}
+
+    def load_ahead(self, task_runs: "Sequence[TaskRun]") -> None:
+        """Draw and prepare the demo data of tasks, in their order."""
+        for run in task_runs:
+            if run.data.is_mini:
+                self._loaded[id(run)] = self._submit(_load, run.dataset, run.task.data.config, run.data)
 
     def wait_for_data(self, task_run: "TaskRun") -> None:
         """Wait until the demo data of a task are in the cache."""
@@ -40,15 +41,27 @@ class SecondProcess:
 
     def draw_ahead(self, charts: "Sequence[Chart]") -> None:
         """Draw charts that the report will have."""
-        with contextlib.suppress(BrokenExecutor):
-            for chart in charts:
-                self._drawn[chart] = self._drawn.get(chart) or self._pool.submit(_draw, chart)
+        for chart in charts:
+            self._drawn[chart] = self._drawn.get(chart) or self._submit(_draw, chart)
 
     def drawn(self, chart: "Chart") -> Mapping[str, bytes]:
         """A chart as SVG."""
+        self.draw_ahead([chart])
         with contextlib.suppress(Exception):
-            return (self._drawn.get(chart) or self._pool.submit(_draw, chart)).result()
+            return self._drawn[chart].result()
         return _draw(chart)
+
+    def _submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        return self._thread.submit(self._ask, work, arguments)
+
+    def _ask(self, work: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        pickle.dump((work, arguments), self._process.stdin)
+        self._process.stdin.flush()
+        is_done, value = pickle.load(self._process.stdout)
+        if not is_done:
+            raise RuntimeError(value)
+        return value
 
 
 @contextlib.contextmanager
@@ -57,21 +70,18 @@ def second_process(task_runs: "Sequence[TaskRun]") -> Iterator[SecondProcess | N
     if len(task_runs) < _LEAST_TASKS or os.cpu_count() == 1:
         yield None
         return
-    context = multiprocessing.get_context("spawn")
-    alive, watched = context.Pipe()
-    pool = ProcessPoolExecutor(1, context, _begin, (watched,))
+    thread = ThreadPoolExecutor(1, "eyechart-second-process")
+    command = [sys.executable, "-m", __name__]
+    # In a session of its own, because Ctrl-C is for this process.
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
     try:
-        yield SecondProcess(pool, task_runs)
+        second = SecondProcess(process, thread)
+        second.load_ahead(task_runs)
+        yield second
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-        alive.close()
-
-
-def _begin(watched: Connection) -> None:
-    """End when the other end of a pipe is closed, as by a process that is killed; leave Ctrl-C and warnings to it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    warnings.simplefilter("ignore")
-    threading.Thread(target=lambda: (watched.poll(None), os._exit(1)), daemon=True).start()
+        process.kill()
+        thread.shutdown(cancel_futures=True)
+        process.communicate()
 
 
 def _load(name: str, config: str | None, request: "DataRequest") -> None:
@@ -96,3 +106,23 @@ def _draw(chart: "Chart") -> Mapping[str, bytes]:
     from eyechart.evaluators.report.drawing import draw
 
     return draw(chart, files=False)
+
+
+def _serve() -> None:
+    """Do what the first process asks for until it ends, however it ends; leave warnings to it."""
+    warnings.simplefilter("ignore")
+    answers, sys.stdout = sys.stdout.buffer, sys.stderr
+    with contextlib.suppress(EOFError, BrokenPipeError):
+        while True:
+            work, arguments = pickle.load(sys.stdin.buffer)
+            try:
+                answer = True, work(*arguments)
+            # Whatever it is, the work is done again in the first process.
+            except Exception as error:
+                answer = False, repr(error)
+            pickle.dump(answer, answers)
+            answers.flush()
+
+
+if __name__ == "__main__":
+    _serve()
