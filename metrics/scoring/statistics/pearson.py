@@ -48,7 +48,7 @@ def plcc_interval(predictions: ArrayLike, references: ArrayLike) -> Interval:
     given = [np.asarray(of, dtype=np.float64) for of in (predictions, references)]
     n = len(given[0])
     # The mean of equal numbers may differ from them by rounding, which standardising would make a spread of.
-    if n < FEW_UNITS or not all(map(np.ptp, given)):
+    if n < FEW_UNITS or any(of.min() == of.max() for of in given):
         return Interval.undefined(n)
     x, y = (_standardised(scaled(of)[0]) for of in given)
     with np.errstate(all="ignore"):
