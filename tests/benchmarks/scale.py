@@ -1,6 +1,6 @@
 """What large inputs take: images, predictions, entries of the board, answers in the store, and a run that is resumed.
 
-`python -m tests.benchmarks.scale assessment predictions board store resume` runs all parts; name those that you need.
+`python -m tests.benchmarks.scale assessment predictions board store resume paper` runs all parts; name those you need.
 `--share 0.1` makes everything smaller. Each part is measured at a third of its size too, to show how it grows.
 
 - assessment: A3 on tiny photographs of one's own, by a model that costs nothing, with all that a run writes. The aim is
@@ -11,6 +11,7 @@
 - store: ten million answers of ten models: size, storing, look-up, contents, removal. Above one million, the answers
   are inserted by SQLite alone, as the store would write them.
 - resume: the run of `assessment` with the store, then the same again. The aim of the second is 10 s for 100,000.
+- paper: measures nothing; prints what the five benchmarks need on 1, 8 and 64 GPUs, for docs/topics/scale.md.
 
 Every figure is of a process of its own: processor time of all threads and the largest resident set, after its imports.
 """
@@ -31,10 +32,28 @@ from typing import Any
 
 import numpy as np
 
+from eyechart.datasets_scripts.catalog import DATASETS
+from eyechart.datasets_scripts.official import official_counts
+from eyechart.evaluators.tasks.q_bench import DATABASES
+
 TASK, DATA = "q_bench/assessment", "kadis700k"
 QUESTIONS, OPTIONS = 1_495, ("Good", "Fair", "Poor", "Bad")
 POSITIVE = ("good", "fine", "high")
 SIZES = {"assessment": 100_000, "predictions": 1_000_000, "board": 500, "store": 10_000_000, "resume": 100_000}
+WORK = {
+    "Q-Bench A1": ((("llvisionqa", "dev"), ("llvisionqa", "test")), 1, 1, 8),
+    "Q-Bench2 A1": ((("llvisionqa_pairs", "dev"), ("llvisionqa_pairs", "test")), 1, 2, 8),
+    "Q-Bench A2": ((("lldescribe", "test"),), 1, 1, 200),
+    "Q-Bench A3": (tuple((name, "test") for name in DATABASES), 1, 1, 0),
+    "MMBench en": ((("mmbench/en", "dev"), ("mmbench/en", "test")), 4, 1, 8),
+    "QL-Bench": ((("llsavisionqa/single", "dev"), ("llsavisionqa/pair", "dev")), 2, 1.4, 8),
+    "AesBench": (tuple((f"aesbench/{part}", "test") for part in DATASETS["aesbench"].configs), 1, 1, 8),
+    "2AFC": (tuple((f"two_afc/{part}", "test") for part in DATASETS["two_afc"].configs if part != "mixed"), 2, 2, 8),
+}
+"""Splits; then, at most: requests an item, images a request, tokens of a reply."""
+IMAGE_TOKENS, TEXT_TOKENS = {"256": 256, "576": 576, "1,000": 1_000}, 80
+FLOPS, USED, BANDWIDTH, BATCH = 989e12, 0.4, 3.35e12, 32
+"""Of one H100 in bfloat16: operations and bytes of memory a second; the share used; replies written together."""
 BY_STORE = 1_000_000
 """Answers that are stored by the store itself."""
 LOOKUPS = 20_000
@@ -318,11 +337,12 @@ def store(n: int) -> None:
             took("storing, 256 at once", by_store, start)
             connection = opened._connection
             (value,) = connection.execute("SELECT value FROM responses LIMIT 1").fetchone()
-            rest = sorted((key_of(number), f"model {number % 10}", 1.0, value) for number in range(by_store, n))
-            connection.execute("BEGIN")
-            connection.executemany("INSERT INTO responses VALUES (?, ?, ?, ?)", rest)
-            connection.execute("COMMIT")
-            del rest
+            for first in range(by_store, n, BY_STORE):
+                part = range(first, min(first + BY_STORE, n))
+                rows = sorted((key_of(number), f"model {number % 10}", 1.0, value) for number in part)
+                connection.execute("BEGIN")
+                connection.executemany("INSERT INTO responses VALUES (?, ?, ?, ?)", rows)
+                connection.execute("COMMIT")
         with ResponseStore.open(path) as opened:
             print(f"store of {n:,}: {opened.size() / 1e6:,.0f} MB, {opened.size() / n:.0f} bytes an answer")
             keys = [key_of(number) for number in np.random.default_rng(0).permutation(n)[:LOOKUPS].tolist()]
@@ -345,20 +365,42 @@ def store(n: int) -> None:
             print(f"store of {n:,}: {opened.size() / 1e6:,.0f} MB after that")
 
 
+def paper(n: int) -> None:
+    """Print requests and tokens of each benchmark, and seconds of all by model size and number of GPUs."""
+    totals = np.zeros(3)
+    print("| benchmark | requests | images | tokens of images at 576 | tokens of text | tokens of replies |")
+    for name, (splits, per_item, images, reply) in WORK.items():
+        named = [(*dataset.partition("/")[::2], split) for dataset, split in splits]
+        requests = per_item * sum(official_counts(*part)[0] for part in named)
+        work = np.array([requests * images, requests * TEXT_TOKENS, requests * reply])
+        totals += work
+        cells = [requests, work[0], 576 * work[0] / 1e6, work[1] / 1e6, work[2] / 1e6]
+        print(f"| {name} | {cells[0]:,} | {cells[1]:,.0f} | {cells[2]:.1f} M | {cells[3]:.2f} M | {cells[4]:.2f} M |")
+    images, text, replies = totals
+    print(f"| all | | {images:,.0f} | {576 * images / 1e6:.0f} M | {text / 1e6:.1f} M | {replies / 1e6:.1f} M |")
+    print("| parameters | tokens an image | 1 GPU | 8 GPUs | 64 GPUs |")
+    for billions in (2, 8, 32, 72):
+        for label, of_image in IMAGE_TOKENS.items():
+            reading = 2e9 * billions * (images * of_image + text) / (FLOPS * USED)
+            writing = 2e9 * billions / BANDWIDTH * replies / BATCH
+            times = " | ".join(f"{(reading + writing) / gpus / 60:,.1f} min" for gpus in (1, 8, 64))
+            print(f"| {billions} | {label} | {times} |")
+
+
 def main() -> None:
     """Run the parts that are named."""
     if sys.argv[1:2] == ["measure"]:
         measure_here(*sys.argv[2:])
         return
-    parts = {part.__name__: part for part in (assessment, predictions, board, store, resume)}
+    parts = {part.__name__: part for part in (assessment, predictions, board, store, resume, paper)}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="+", choices=parts)
     parser.add_argument("--share", type=float, default=1.0, help="Share of the full sizes.")
     options = parser.parse_args()
     print(f"load average over one minute: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; Python {sys.version[:6]}")
     for part in options.parts:
-        full = round(SIZES[part] * options.share)
-        for n in (full // 3, full):
+        full = round(SIZES.get(part, 0) * options.share)
+        for n in (full // 3, full) if full else (0,):
             parts[part](n)
 
 
