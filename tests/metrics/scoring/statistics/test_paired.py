@@ -211,7 +211,7 @@ def test_the_interval_covers_on_data_that_are_not_normal():
         (range(19), [*range(18), 30]),
         ([1] * 30, range(30)),
         # Their mean differs from them by rounding.
-        ([0.1] * 40, range(40)),
+        ([0.1] * 1666, range(1666)),
         # Without the first item, all predictions are equal.
         ([1, *[0] * 29], range(30)),
         (range(30), range(30)),
