@@ -223,7 +223,7 @@ def run(
     announce(asked.name or ", ".join(asked.model or [tiny_vlm.NAME]))
     from eyechart.evaluators.backends import folder_of, resolve_backend
     from eyechart.evaluators.backends.local.loading import check_model
-    from eyechart.evaluators.backends.local.remembered import record_of, remembered
+    from eyechart.evaluators.backends.local.remembered import RememberedBackend, record_of
 
     if repeats > 1 and not asked.temperature:
         raise UsageError(
@@ -252,7 +252,8 @@ def run(
             here = replace(options, device=options.device or device)
             load = partial(_load, model, batch_size=asked.batch_size, options=here, chat=chat)
             # Without stored answers, every model is needed.
-            return load() if task_options.no_store else remembered(folder_of(model), here, chat, asked.batch_size, load)
+            record = None if task_options.no_store else record_of(model, here, chat, asked.batch_size)
+            return load() if record is None else RememberedBackend(record, load)
         if server is None:
             return resolve_backend(model, endpoint=options)
         from eyechart.evaluators.backends.endpoint.backend import OpenAIBackend
@@ -269,7 +270,7 @@ def run(
                 from eyechart.evaluators.backends.vllm import check_vllm
 
                 return check_vllm(folder_of(model), options, asked.engine(), chat)
-            record = None if store is None else record_of(folder_of(model), options, chat.settings(), asked.batch_size)
+            record = None if store is None else record_of(model, options, chat, asked.batch_size)
             if record is None or not record.exists():
                 check_model(folder_of(model), options)
         # Nothing can be checked of a server that is not started yet.

@@ -56,8 +56,10 @@ class SecondProcess:
 
     def _ask(self, work: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         assert self._process.stdin is not None and self._process.stdout is not None
-        pickle.dump((work, arguments), self._process.stdin)
+        # Complete before a byte is sent: half a pickle would end the other process.
+        self._process.stdin.write(pickle.dumps((work, arguments)))
         self._process.stdin.flush()
+        # Written by `serve`, which is this program, for nobody else has the pipe.
         is_done, value = pickle.load(self._process.stdout)
         if not is_done:
             raise RuntimeError(value)
@@ -71,8 +73,8 @@ def second_process(task_runs: "Sequence[TaskRun]") -> Iterator[SecondProcess | N
         yield None
         return
     thread = ThreadPoolExecutor(1, "eyechart-second-process")
-    command = [sys.executable, "-m", __name__]
-    # In a session of its own, because Ctrl-C is for this process.
+    # -P: a file in the working directory must not stand for a library. In a session of its own: Ctrl-C is for this one.
+    command = [sys.executable, "-P", "-c", f"from {__name__} import serve; serve()"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
     try:
         second = SecondProcess(process, thread)
@@ -108,12 +110,13 @@ def _draw(chart: "Chart") -> Mapping[str, bytes]:
     return draw(chart, files=False)
 
 
-def _serve() -> None:
+def serve() -> None:
     """Do what the first process asks for until it ends, however it ends; leave warnings to it."""
     warnings.simplefilter("ignore")
     answers, sys.stdout = sys.stdout.buffer, sys.stderr
     with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
+            # Written by `SecondProcess`.
             work, arguments = pickle.load(sys.stdin.buffer)
             try:
                 answer = True, work(*arguments)
@@ -122,7 +125,3 @@ def _serve() -> None:
                 answer = False, repr(error)
             pickle.dump(answer, answers)
             answers.flush()
-
-
-if __name__ == "__main__":
-    _serve()

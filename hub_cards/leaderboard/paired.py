@@ -53,7 +53,10 @@ def _parts(row: BoardRow) -> Parts:
 
 
 def _tested(score: ScoreSpec, entries: Sequence[Parts]) -> FloatArray:
-    """The p-values of all pairs on the items that all models have, shape (k, k); nan for too few items."""
+    """The p-values of all pairs, shape (k, k), nan for too few items.
+
+    They are tested on the items that all have: each has all public ones, or its entry is refused.
+    """
     values = np.full((len(entries), len(entries)), np.nan)
     samples: list[list[Resampled | None]] = []
     for name in entries[0]:

@@ -214,22 +214,16 @@ def measure(work: Callable[[Path], None], folder: Path, label: str, n: int) -> N
     )
 
 
-def assessment(n: int) -> None:
-    """A3 on n photographs."""
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        write_photos(folder / "photos", n)
-        measure(run_photos, folder, "A3, no store", n)
-        measure(write_again, folder, "its report alone", n)
+def on_photos(*works: tuple[Callable[[Path], object], str]) -> Callable[[int], None]:
+    """Measures each work on the same n photographs."""
 
+    def part(n: int) -> None:
+        with tempfile.TemporaryDirectory() as temporary:
+            write_photos(Path(temporary, "photos"), n)
+            for work, label in works:
+                measure(work, Path(temporary), label, n)
 
-def resume(n: int) -> None:
-    """The same with the store, twice."""
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        write_photos(folder / "photos", n)
-        measure(run_stored, folder, "A3, empty store", n)
-        measure(run_stored, folder, "A3, resumed", n)
+    return part
 
 
 def predictions(n: int) -> None:
@@ -367,18 +361,19 @@ def store(n: int) -> None:
 
 def paper(n: int) -> None:
     """Print requests and tokens of each benchmark, and seconds of all by model size and number of GPUs."""
-    totals = np.zeros(3)
+    totals = np.zeros(4)
     print("| benchmark | requests | images | tokens of images at 576 | tokens of text | tokens of replies |")
     for name, (splits, per_item, images, reply) in WORK.items():
         named = [(*dataset.partition("/")[::2], split) for dataset, split in splits]
         requests = per_item * sum(official_counts(*part)[0] for part in named)
-        work = np.array([requests * images, requests * TEXT_TOKENS, requests * reply])
+        work = np.array([requests * images, requests * TEXT_TOKENS, requests * reply, requests])
         totals += work
         cells = [requests, work[0], 576 * work[0] / 1e6, work[1] / 1e6, work[2] / 1e6]
         print(f"| {name} | {cells[0]:,} | {cells[1]:,.0f} | {cells[2]:.1f} M | {cells[3]:.2f} M | {cells[4]:.2f} M |")
-    images, text, replies = totals
-    print(f"| all | | {images:,.0f} | {576 * images / 1e6:.0f} M | {text / 1e6:.1f} M | {replies / 1e6:.1f} M |")
-    print("| parameters | tokens an image | 1 GPU | 8 GPUs | 64 GPUs |")
+    images, text, replies, asked = totals
+    print(f"| all | {asked:,.0f} | {images:,.0f} | {576 * images / 1e6:.0f} M", end="")
+    print(f" | {text / 1e6:.1f} M | {replies / 1e6:.1f} M |")
+    print("| billion parameters | tokens an image | 1 GPU | 8 GPUs | 64 GPUs |")
     for billions in (2, 8, 32, 72):
         for label, of_image in IMAGE_TOKENS.items():
             reading = 2e9 * billions * (images * of_image + text) / (FLOPS * USED)
@@ -392,7 +387,9 @@ def main() -> None:
     if sys.argv[1:2] == ["measure"]:
         measure_here(*sys.argv[2:])
         return
-    parts = {part.__name__: part for part in (assessment, predictions, board, store, resume, paper)}
+    parts = {part.__name__: part for part in (predictions, board, store, paper)}
+    parts["assessment"] = on_photos((run_photos, "A3, no store"), (write_again, "its report alone"))
+    parts["resume"] = on_photos((run_stored, "A3, empty store"), (run_stored, "A3, resumed"))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="+", choices=parts)
     parser.add_argument("--share", type=float, default=1.0, help="Share of the full sizes.")

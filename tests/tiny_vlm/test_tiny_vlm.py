@@ -40,11 +40,11 @@ def test_it_is_small_complete_and_loads_as_any_other_model():
 
 @pytest.mark.slow
 def test_the_figures_of_its_card_are_those_of_held_out_scenes(backend):
-    """With 600 items each on the card, and 60 here, whose 95 % intervals contain the card's."""
-    found = measure(backend, 60)
+    """With 600 items each on the card, and 100 here, whose 95 % intervals contain the card's."""
+    found = measure(backend, 100)
     for result, (name, value, *_, aim) in zip(found, _card_rows(), strict=True):
         low, high = result.interval
-        assert result.name == name and result.n == 60
+        assert result.name == name and result.n == 100
         assert low <= float(value) <= high and float(value) >= float(aim or 0), result
 
 

@@ -21,6 +21,7 @@ _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 # Batches that are prepared together: more of them fill batches better but keep more images in memory.
 _BATCHES_PLANNED = 4
+# Parameters.
 _SMALL = 100_000_000
 # Settings that do not change replies, or that the fingerprint covers.
 _WITHOUT_EFFECT = frozenset({"batch_size", "prefix_sharing", "revision", "name", "device_map"})

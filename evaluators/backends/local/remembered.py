@@ -6,13 +6,16 @@ import os
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from eyechart.datasets_scripts.common.paths import eyechart_home
 from eyechart.datasets_scripts.common.whole import write_whole
+from eyechart.evaluators.backends import folder_of
 from eyechart.evaluators.backends.chat import ChatOptions
 from eyechart.evaluators.backends.local.loading import LoadOptions
 from eyechart.evaluators.requests.errors import ModelError
@@ -23,23 +26,34 @@ from eyechart.evaluators.requests.values import decode, encode
 _PACKAGES = ("eyechart", "torch", "transformers", "tokenizers", "pillow")
 
 
+class _Record(BaseModel):
+    """What a model said of itself when it was loaded."""
+
+    name: str
+    samples: bool
+    kinds: list[OutputType]
+    identity: dict[str, Any]
+    settings: dict[str, Any]
+
+
 class RememberedBackend(Backend):
     """The model of a record, which `load` loads."""
 
     def __init__(self, record: Path, load: Callable[[], Backend]) -> None:
-        """Read the record, or load the model and write it; of a model without an identity, nothing is written."""
+        """Read the record, or load the model; it is then written, unless the model has no identity."""
         self._load = load
+        self._record: _Record | None = None
         try:
-            self._record = decode(record.read_bytes())
+            self._record = _Record.model_validate(decode(record.read_bytes()))
+        # It is missing or damaged.
         except (OSError, ValueError):
             model = self._model
             kinds = [kind.value for kind in OutputType if _gives(model, kind)]
             about = {"identity": model.identity(), "settings": model.settings()}
-            self._record = {"name": model.name, "samples": model.samples, "kinds": kinds, **about}
-            if self._record["identity"] is not None:
-                write_whole(record, encode(self._record))
-        self.name = self._record["name"]
-        self.samples = self._record["samples"]
+            if about["identity"] is not None:
+                write_whole(record, encode({"name": model.name, "samples": model.samples, "kinds": kinds, **about}))
+        known = self._record or self._model
+        self.name, self.samples = known.name, known.samples
 
     @cached_property
     def _model(self) -> Backend:
@@ -47,16 +61,16 @@ class RememberedBackend(Backend):
 
     def check(self, output_type: OutputType) -> None:
         """Raise `ModelError` if the model cannot give this."""
-        if output_type.value not in self._record["kinds"]:
+        if self._record is None or output_type not in self._record.kinds:
             self._model.check(output_type)
 
     def identity(self) -> dict[str, Any] | None:
         """The identity of the model, as when it was loaded."""
-        return self._record["identity"]
+        return self._model.identity() if self._record is None else self._record.identity
 
     def settings(self) -> dict[str, Any]:
         """The settings of the model."""
-        return self._model.settings() if "_model" in vars(self) else self._record["settings"]
+        return self._model.settings() if self._record is None or "_model" in vars(self) else self._record.settings
 
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
         """Load the model, if it is not, and let it answer."""
@@ -68,31 +82,28 @@ class RememberedBackend(Backend):
         yield from self._model.answer(requests)
 
 
-def record_of(folder: str, options: LoadOptions, *others: Any) -> Path | None:
-    """Where a model's record is, or would be written; `others` are further arguments of `resolve_backend`, as JSON.
+def record_of(model: str | None, options: LoadOptions, chat: ChatOptions, batch_size: int | None) -> Path | None:
+    """Where the record of a model is, or would be written; the arguments are those of `resolve_backend`.
 
     None if the model cannot be identified without loading it.
     """
-    digests = []
-    for part in (folder, options.adapter):
-        with contextlib.suppress(Exception):
-            digests.append(part and (files_digest(part) if os.path.isdir(part) else _commit(part, options.revision)))
-    if len(digests) < 2:
+    folder, adapter = folder_of(model), options.adapter
+    if adapter is not None and not os.path.isdir(adapter):
+        return None
+    try:
+        digests = [files_digest(folder) if os.path.isdir(folder) else _commit(folder, options.revision)]
+        digests += [files_digest(adapter)] if adapter else []
+    # The Hub's client can raise any kind of error; loading the model will report it.
+    except Exception:
         return None
     # A home folder may be shared by machines with different devices.
     machine = (platform.node(), os.environ.get("CUDA_VISIBLE_DEVICES"), os.path.exists("/dev/nvidiactl"))
     versions = [metadata.version(package) for package in _PACKAGES]
     versions.append(files_digest(Path(__file__).parent))
-    key = encode([folder, digests, asdict(options), machine, versions, *others], sort_keys=True)
+    # By name too: the bundled model may also be given by its folder.
+    about = [model, folder, digests, asdict(options), chat.settings(), batch_size, machine, versions]
+    key = encode(about, sort_keys=True)
     return _folder() / f"{hashlib.sha256(key).hexdigest()}.json"
-
-
-def remembered(
-    model: str, options: LoadOptions, chat: ChatOptions, batch_size: int | None, load: Callable[[], Backend]
-) -> Backend:
-    """A model that `load` loads when it is needed."""
-    record = record_of(model, options, chat.settings(), batch_size)
-    return load() if record is None else RememberedBackend(record, load)
 
 
 def _folder() -> Path:
@@ -106,6 +117,7 @@ def _gives(model: Backend, kind: OutputType) -> bool:
     return False
 
 
+@cache
 def _commit(repo: str, revision: str | None) -> str:
     from huggingface_hub import hf_hub_download
 

@@ -45,6 +45,26 @@ def test_a_run_without_a_folder_makes_one_and_nothing_is_animated_without_a_term
     assert "\r" not in done.stdout + done.stderr and "\x1b" not in done.stdout + done.stderr
 
 
+def test_the_main_job_writes_results_that_show_what_the_tiny_model_can(main_job):
+    results = read_results(main_job[1]).tasks
+    assert list(dict.fromkeys(result.task for result in results)) == [task.name for task in TASKS]
+    for result in results:
+        assert result.scores
+        assert all(item.reason == "its answer is private" for item in result.left_out)
+        assert result.settings["data"]["is_mini"]
+        # An average over databases has no answers of its own.
+        if result.dataset != "average":
+            assert result.model == "eyechart/tiny-vlm"
+            assert result.timings["model_seconds"] > 0
+            assert result.settings["model"]["decoding"] == "greedy"
+    assert results[0].scores["accuracy"] > results[0].scores["random_guess"] + 0.2
+    assessments = [result for result in results if result.task == "q_bench/assessment"]
+    assert all(result.scores["srcc"] > 0.5 for result in assessments)
+    *parts, average = (result.scores["srcc"] for result in assessments)
+    assert average == pytest.approx(sum(parts) / len(parts)) and assessments[-1].dataset == "average"
+    assert {result.scores["temperature"] for result in assessments if result.dataset != "average"} == {100}
+
+
 def test_each_number_of_the_main_job_has_an_interval_of_a_stated_kind_or_a_reason_for_none(main_job):
     tasks = read_results(main_job[1]).tasks
     lines = interval_lines(tasks)
@@ -166,6 +186,14 @@ def test_a_run_whose_answers_are_stored_loads_no_model(tmp_path, no_report):
     (first,), (second,) = (read_results(tmp_path / name).tasks for name in ("first", "second"))
     assert (first.scores, first.settings) == (second.scores, second.settings)
     assert second.timings["answers_from_store"] == 2
+    # A damaged record is written again; by its folder, the model has another name, though its answers are the same.
+    for record in Path(os.environ["EYECHART_HOME"], "models").iterdir():
+        record.write_text("[]")
+    invoke(*job, tmp_path / "second", code=0)
+    invoke(*job, tmp_path / "third", "--mini", "--model", tiny_vlm.folder(), code=0)
+    (second,), (third,) = (read_results(tmp_path / name).tasks for name in ("second", "third"))
+    assert (second.settings, second.model) == (first.settings, tiny_vlm.NAME)
+    assert (third.scores, third.model) == (first.scores, str(tiny_vlm.folder()))
 
 
 def test_a_run_has_at_most_36_options():
