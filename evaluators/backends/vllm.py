@@ -5,18 +5,14 @@ its caches of prefixes and of encoded images hit. Logits are log-probabilities o
 a prompt's last tokens. `AsyncLLM`, unlike `LLM`, prepares requests while others run, and can have several replicas.
 """
 
-import asyncio
 import concurrent.futures
 import hashlib
 import importlib.util
 import os
-import threading
 import warnings
-import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from PIL import Image
 from typing_extensions import override
@@ -30,6 +26,7 @@ from eyechart.evaluators.backends.local.image_groups import group_by_image, mode
 from eyechart.evaluators.backends.local.loading import TASK, LoadOptions, check_model, loading_error, model_fingerprint
 from eyechart.evaluators.backends.local.rendering import Renderer, image_token_id, is_downscaled, size_settings
 from eyechart.evaluators.backends.processes import launched
+from eyechart.evaluators.backends.vllm_engine import VllmEngine
 from eyechart.evaluators.requests.errors import ModelError
 from eyechart.evaluators.requests.keys import image_digest
 from eyechart.evaluators.requests.types import Answer, Backend, Loss, OutputType, Request, Response
@@ -44,8 +41,6 @@ _UNSUPPORTED = ("device", "device_map", "attention", "processor", "adapter")
 _ENVIRONMENT = {"VLLM_LOGGING_LEVEL": "ERROR", "VLLM_NO_USAGE_STATS": "1"}
 _LOWEST, _HIGHEST = 0.01, 2
 """Temperatures that vLLM takes as they are."""
-_STOP_TIMEOUT = 10
-"""In seconds."""
 
 
 def check_vllm(model: str, options: LoadOptions, engine: Mapping[str, Any], chat: ChatOptions) -> None:
@@ -121,7 +116,7 @@ class VllmBackend(Backend):
             self._renderer.check_template()
             self._fingerprint = model_fingerprint(folder, self._config)
             weights = {"model": folder, "dtype": self._dtype(), "revision": revision, "trust_remote_code": trust}
-            self._engine = _Engine(**weights, **self._arguments)
+            self._engine = VllmEngine(**weights, **self._arguments)
         except EyechartError:
             raise
         # As in `load_pipeline`.
@@ -185,7 +180,8 @@ class VllmBackend(Backend):
                         if request.words and kind not in words:
                             words[kind] = self._renderer.first_tokens(request)
                         question = self._question(request, images, words.get(kind, {}))
-                        waiting[self._engine.ask(question, number)] = question
+                        asked = self._engine.ask(question.prompts, question.scored, question.parameters, number)
+                        waiting[asked] = question
                     except DataError as error:
                         yield Response(request, error=error)
                     except EyechartError:
@@ -313,85 +309,5 @@ def _loss(output: Any, scored: int) -> Answer:
     return Answer(losses=(Loss(-sum(values[token].logprob for token, values in last), scored),))
 
 
-class _Engine:
-    """vLLM's engine, with an event loop in a thread of its own; both end with this object."""
-
-    def __init__(self, **arguments: Any) -> None:
-        from vllm import AsyncEngineArgs
-        from vllm.renderers import ChatParams
-        from vllm.v1.engine.async_llm import AsyncLLM
-
-        given = {"disable_log_stats": True, "use_tqdm_on_load": False, "enable_prefix_caching": True, **arguments}
-        self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, name="eyechart-vllm", daemon=True).start()
-
-        async def start() -> Any:
-            llm = AsyncLLM.from_engine_args(AsyncEngineArgs(**given))
-            # Known before the first requests, which would wait for it in turn and change their order.
-            await llm.get_supported_tasks()
-            return llm
-
-        self._llm = asyncio.run_coroutine_threadsafe(start(), self._loop).result()
-        weakref.finalize(self, _stop, self._llm, self._loop)
-        self.renderer, self.config = self._llm.renderer, self._llm.vllm_config
-        self.renderer.warmup(ChatParams())
-        self._replicas = self.config.parallel_config.data_parallel_size
-        # Enough to keep it busy while more are prepared.
-        self.capacity = 2 * self.config.scheduler_config.max_num_seqs * self._replicas
-
-    @property
-    def is_dead(self) -> bool:
-        """Whether its processes ended."""
-        return bool(self._llm.errored)
-
-    def forget_images(self) -> None:
-        """Clear the caches of images, which have to agree, after some that were preprocessed may not have been sent."""
-        if not self.is_dead:
-            asyncio.run_coroutine_threadsafe(self._llm.reset_mm_cache(), self._loop).result()
-
-    def ask(self, question: _Question, group: int) -> "concurrent.futures.Future[list[Any]]":
-        """Ask for the outputs of a question's prompts, which come later; the same replica answers a whole group."""
-        return asyncio.run_coroutine_threadsafe(_outputs(self._llm, question, group % self._replicas), self._loop)
-
-
-async def _outputs(llm: Any, question: _Question, replica: int) -> list[Any]:
-    scored = question.scored or [0]
-    asked = zip(question.prompts, scored, strict=True)
-    return await asyncio.gather(*(_output(llm, question.parameters, *prompt, replica) for prompt in asked))
-
-
-async def _output(llm: Any, parameters: Mapping[str, Any], prompt: Any, scored: int, replica: int) -> Any:
-    from vllm import SamplingParams
-    from vllm.sampling_params import RequestOutputKind
-
-    common = {"temperature": 0.0, "ignore_eos": True, "detokenize": False, **parameters}
-    common["output_kind"] = RequestOutputKind.FINAL_ONLY
-    for is_cache_skipped in (False, True):
-        sampling = SamplingParams(**common, skip_reading_prefix_cache=is_cache_skipped)
-        async for output in llm.generate(prompt, sampling, uuid4().hex, data_parallel_rank=replica):
-            last = output
-        if (reason := last.outputs[0].finish_reason) not in ("stop", "length"):
-            raise RuntimeError(f"vLLM ended it with {reason!r}")
-        # Tokens in the cache have no log-probabilities; that of a continuation's first token belongs to the one before.
-        if not scored or last.num_cached_tokens < len(last.prompt_token_ids) - scored:
-            break
-    return last
-
-
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _stop(llm: Any, loop: asyncio.AbstractEventLoop) -> None:
-    async def end() -> None:
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    # First, so that no task takes the end of the processes for a failure.
-    asyncio.run_coroutine_threadsafe(end(), loop).result(_STOP_TIMEOUT)
-    llm.shutdown(timeout=_STOP_TIMEOUT)
-    # Its destructor would call it again, and fail while Python ends.
-    llm.shutdown = lambda: None
-    loop.call_soon_threadsafe(loop.stop)
