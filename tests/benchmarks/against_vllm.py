@@ -7,6 +7,7 @@ than a clock on what else runs. An item is a question with its four passes, a qu
 """
 
 import argparse
+import copy
 import json
 import os
 import statistics
@@ -26,6 +27,7 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 
 from eyechart.evaluators.backends.local.backend import TransformersBackend
+from eyechart.evaluators.backends.local.packed import pack
 from eyechart.evaluators.backends.vllm import VllmBackend
 from eyechart.evaluators.requests.types import IMAGE, Backend, Request
 from tests.benchmarks.engine import NEW_TOKENS, PREFILL, QUESTION_TOKENS, WORDS, Plain, build, circular, picture, words
@@ -115,10 +117,11 @@ def main() -> None:
         long = f"{tower}vision_model."
         weights = load_file(file).items()
         save_file({name.replace(long, tower).replace(tower, long): value for name, value in weights}, file)
-        engine, vllm = (
-            TransformersBackend(model, processor, name="benchmark"),
-            VllmBackend(folder, engine=arguments.engine),
-        )
+        vllm = VllmBackend(folder, engine=arguments.engine)
+    # As a model is loaded; the plain loop's is left as it is.
+    packed = copy.deepcopy(model)
+    pack(packed)
+    engine = TransformersBackend(packed, processor, name="benchmark")
     plain = Plain(model, processor)
     ways: dict[str, Callable[[Sequence[Request]], Answers]] = {
         "engine": lambda requests: by_backend(engine, requests),

@@ -91,6 +91,8 @@ def load_pipeline(folder: str, name: str, options: LoadOptions) -> "Pipeline":
     """Load a model with its processor from a folder or the Hub; `name` is its name in errors."""
     from transformers import pipeline
 
+    from eyechart.evaluators.backends.local.packed import pack
+
     task = check_model(folder, options)
     try:
         loaded = pipeline(
@@ -114,6 +116,9 @@ def load_pipeline(folder: str, name: str, options: LoadOptions) -> "Pipeline":
         loaded.processor.chat_template = options.chat_template
     if options.adapter is not None:
         _merge_adapter(loaded, options.adapter)
+    # The model's own code may do anything with a weight.
+    if not options.trust_remote_code:
+        pack(loaded.model)
     return loaded
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from transformers import DynamicCache
 
-from eyechart.evaluators.backends.local import engine
+from eyechart.evaluators.backends.local import engine, packed
 from eyechart.evaluators.backends.local.backend import TransformersBackend
 from eyechart.evaluators.backends.local.engine import Node, shared_prefixes
 from eyechart.evaluators.backends.local.reader import ImageFeatures, _smallest_window
@@ -53,13 +53,20 @@ def each_alone(requests):
 
 
 @pytest.mark.parametrize("name", architectures.BUILDERS)
-def test_all_ways_agree(name, requests, each_alone):
+def test_all_ways_agree(name, requests, each_alone, monkeypatch):
+    """One at a time, in batches, and, with packed weights, sharing prefixes."""
     model, processor = architectures.build(name)
     alone = each_alone(name)
     assert not [response.error for response in alone.values() if response.error]
     replies = {key: text for key, text in texts(alone).items() if text is not None}
     assert len(set(replies.values())) > len(replies) / 4, "the answers must differ for the comparison to mean something"
+    monkeypatch.setattr(packed, "_LEAST", 1)
     for batch_size, share in ((8, False), (16, True)):
+        if share:
+            before = model.num_parameters()
+            packed.pack(model)
+            assert model.num_parameters() == before
+            assert sum(type(layer) is packed.PackedLinear for layer in model.modules()) > 10
         backend = TransformersBackend(model, processor, name=name, batch_size=batch_size, share_prefixes=share)
         assert_equal(answers(backend, requests), alone)
         assert backend.settings()["prefix_sharing"] == ("on" if share else "off: switched off")
