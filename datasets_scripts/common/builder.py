@@ -1,5 +1,6 @@
 """Base class of all loading scripts: configuration, caching, parsing of annotations; images stay encoded."""
 
+import functools
 import hashlib
 import json
 import logging
@@ -7,7 +8,7 @@ import os
 import re
 import sys
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any, ClassVar
@@ -121,8 +122,7 @@ class BenchmarkBuilder(PreparedBuilder):
     def _example(self, raw: dict[str, Any], *, annotation: Annotation, path: str, number: int) -> dict[str, Any] | None:
         """Turn a raw row into an example, with file names or `ImageCell`s as images; None if it is not one.
 
-        Raises:
-            ValueError: The row is malformed; or a `BadAnnotationError` if the fault is in another row or file.
+        Raises ValueError for a malformed row, `BadAnnotationError` if the fault is in another row or file.
         """
 
     def _split_generators(self, dl_manager: datasets.DownloadManager) -> list[datasets.SplitGenerator]:
@@ -136,22 +136,20 @@ class BenchmarkBuilder(PreparedBuilder):
         for split in config.only_splits:
             if split not in present:
                 found = ", ".join(present) or "none"
-                reason = f"dataset {self.name!r}: no annotation file for split {split!r}; splits found: {found}"
-                raise MissingFileError(reason)
+                what = f"dataset {self.name!r}: no annotation file for split {split!r}"
+                raise MissingFileError(f"{what}; splits found: {found}")
         annotations = [one for one in annotations if one.split in (config.only_splits or present)]
         rows = {annotation.split: self._checked(annotation, left_out) for annotation in annotations}
         folders = sorted({folder for annotation in annotations for folder in annotation.image_folders})
-        hint = "The images are part of this file; if it is incomplete, download it again"
-        if folders:
-            hint = f"Searched: {', '.join(folders)}\nPut the files there"
+        searched = f"Searched: {', '.join(folders)}\nPut the files there"
+        hint = searched if folders else "The images are part of this file; if it is incomplete, download it again"
         left_out.check_missing(hint, annotations[0].files[0])
         for annotation in annotations:
             if not rows[annotation.split][0]:
                 items = [item for item in left_out.items if item["split"] == annotation.split]
                 why = f": {len(items)} left out, first: {items[0]['id']}: {items[0]['reason']}" if items else ""
-                raise BadAnnotationError(
-                    f"no row of split {annotation.split!r} can be loaded{why}", path=annotation.files[0]
-                )
+                reason = f"no row of split {annotation.split!r} can be loaded{why}"
+                raise BadAnnotationError(reason, path=annotation.files[0])
         if not dl_manager.is_streaming:
             with open(os.path.join(self.output_folder, SIDECAR), "w", encoding="utf-8") as file:
                 json.dump(left_out.items, file, ensure_ascii=False, indent=1)
@@ -212,14 +210,14 @@ class BenchmarkBuilder(PreparedBuilder):
 
     def _checked(self, annotation: Annotation, left_out: LeftOut) -> tuple[int, Iterable[dict[str, Any]]]:
         """The number of examples of a split, and the examples; all were checked."""
-        rows = self._parse(annotation, left_out)
-        return len(rows), rows
+        return len(rows := self._parse(annotation, left_out)), rows
 
     def _parse(self, annotation: Annotation, left_out: LeftOut) -> list[dict[str, Any]]:
         return list(self._iterate(annotation, left_out))
 
     def _iterate(self, annotation: Annotation, left_out: LeftOut) -> Iterator[dict[str, Any]]:
         places: dict[str, int] = {}
+        real = functools.cache(os.path.realpath)
         for path, number, raw in self._rows(annotation):
             try:
                 if ROW_ERROR in raw:
@@ -231,7 +229,7 @@ class BenchmarkBuilder(PreparedBuilder):
                 if example["id"] in places:
                     reason = f"duplicate id {example['id']!r}: row {places[example['id']]} has the same id"
                     raise ValueError(reason)
-                missing = self._find_images(example, annotation.image_folders)
+                missing = self._find_images(example, annotation.image_folders, real)
             except (BadAnnotationError, ValueError) as error:
                 if not isinstance(error, BadAnnotationError):
                     error = BadAnnotationError(str(error), path=path, row=number)
@@ -247,8 +245,8 @@ class BenchmarkBuilder(PreparedBuilder):
         """All raw rows of a split, each with its file and number."""
         return ((path, *row) for path in annotation.files for row in self._read(path))
 
-    def _find_images(self, example: dict[str, Any], folders: Sequence[str]) -> str | None:
-        """Replace image names by paths; return the name of a missing image, else None."""
+    def _find_images(self, example: dict[str, Any], folders: Sequence[str], real: Callable[[str], str]) -> str | None:
+        """Replace image names by paths; return the name of a missing image, else None. `real` as in `find_image`."""
         column = self._image_column
         single = not isinstance(example[column], list)
         names = _as_list(example[column])
@@ -260,7 +258,7 @@ class BenchmarkBuilder(PreparedBuilder):
         if self.config.images == "skip":
             example[column] = None if single else []
             return None
-        found = [find_image(folders, name) if isinstance(name, str) else name for name in names]
+        found = [find_image(folders, name, real) if isinstance(name, str) else name for name in names]
         example[column] = found[0] if single else found
         missing = [name for name, image in zip(names, found, strict=True) if image is None]
         return str(missing[0] or "no image named") if missing else None

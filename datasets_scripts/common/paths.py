@@ -3,7 +3,7 @@
 import os
 import stat
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from errno import EINVAL
 from pathlib import Path, PureWindowsPath
 from typing import BinaryIO
@@ -54,8 +54,7 @@ def release_folder(data_dir: str, argument: str = "data_dir") -> str:
 
 def first_file(folder: str, names: Sequence[str]) -> str | None:
     """Return the path of the first of `names` that exists in `folder`, or None."""
-    paths = (os.path.join(folder, *name.split("/")) for name in names)
-    return next((path for path in paths if os.path.isfile(path)), None)
+    return next((path for name in names if os.path.isfile(path := os.path.join(folder, *name.split("/")))), None)
 
 
 def is_inside(name: str) -> bool:
@@ -70,28 +69,31 @@ def is_image(name: str) -> bool:
     return name.lower().endswith(IMAGE_SUFFIXES)
 
 
-def find_image(folders: Sequence[str], name: str) -> str | None:
+def find_image(folders: Sequence[str], name: str, real: Callable[[str], str] = os.path.realpath) -> str | None:
     """Return the path, links resolved, of image `name` in the first of `folders` that has it, else None.
 
-    Files whose names are stored decomposed (NFD) are found too. A `ValueError` if a name that is not found is outside
-    of one of the folders: data must not choose which other files are read.
+    Files whose names are stored decomposed (NFD) are found too. `real` resolves folders; for many images, give one with
+    a cache. A `ValueError` for a name not found outside of a folder: data must not choose which other files are read.
     """
     names = dict.fromkeys((name, unicodedata.normalize("NFD", name)))
     paths = {os.path.join(folder, spelling): folder for folder in folders for spelling in names}
     for path, folder in paths.items():
-        if os.path.isfile(path) and is_below(path, folder):
-            return os.path.realpath(path)
-    if not all(is_below(path, folder) for path, folder in paths.items()):
+        if os.path.isfile(path) and (found := resolved_below(path, folder, real)):
+            return found
+    if not all(resolved_below(path, folder, real) for path, folder in paths.items()):
         reason = "points outside the image folder, or is a link that does; copy the file there"
         raise ValueError(f"image {name!r:.200} {reason}: {folders[0]}")
     return None
 
 
-def is_below(path: str, folder: str) -> bool:
-    """Whether a path is inside a folder when the links in both are resolved."""
+def resolved_below(path: str, folder: str, real: Callable[[str], str] = os.path.realpath) -> str | None:
+    """A path with its links resolved if it is then inside the folder, whose links are resolved too; else None."""
     if "\0" in path:
-        return False
-    root = Path(os.path.realpath(folder))
+        return None
+    root, (parent, name) = real(folder), os.path.split(path)
     # In the Hub's cache, the files of a snapshot are links to another folder of the same repository.
-    repositories = [parent for parent in root.parents if parent.name.startswith("datasets--")]
-    return Path(os.path.realpath(path)).is_relative_to(repositories[0] if repositories else root)
+    if "datasets--" in root:
+        root = next((str(above) for above in Path(root).parents if above.name.startswith("datasets--")), root)
+    is_plain = name not in ("", os.curdir, os.pardir) and not os.path.islink(path)
+    resolved = os.path.join(real(parent), name) if is_plain else os.path.realpath(path)
+    return resolved if f"{resolved}{os.sep}".startswith(os.path.join(root, "")) else None

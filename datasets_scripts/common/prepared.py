@@ -20,7 +20,7 @@ import datasets
 from filelock import FileLock
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.datasets_scripts.common.paths import is_below, is_image, open_regular
+from eyechart.datasets_scripts.common.paths import is_image, open_regular, resolved_below
 from eyechart.datasets_scripts.common.whole import write_whole
 
 RECORD = "eyechart_files.json"
@@ -82,7 +82,7 @@ def load_prepared(path: str, config: str | None, split: str | None, cache_dir: s
     builder = datasets.load_dataset_builder(path, config, cache_dir=cache_dir, **files)
     for file in chain.from_iterable((builder.config.data_files or {}).values()):
         # The folder's README may name any file. Images have rows, which name them in errors.
-        if not files and os.path.isdir(path) and not is_image(file) and not is_below(file, path):
+        if not files and os.path.isdir(path) and not is_image(file) and not resolved_below(file, path):
             raise BadAnnotationError("a data file is outside of the dataset's folder; copy it there", path=file)
     builder.download_and_prepare()
     if not os.path.exists(os.path.join(builder.cache_dir, RECORD)):

@@ -388,7 +388,9 @@ def main() -> None:
         measure_here(*sys.argv[2:])
         return
     parts = {part.__name__: part for part in (predictions, board, store, paper)}
-    parts["assessment"] = on_photos((run_photos, "A3, no store"), (write_again, "its report alone"))
+    parts["assessment"] = on_photos(
+        (run_photos, "A3, first run"), (run_photos, "A3, data prepared"), (write_again, "its report alone")
+    )
     parts["resume"] = on_photos((run_stored, "A3, empty store"), (run_stored, "A3, resumed"))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="+", choices=parts)
