@@ -25,10 +25,9 @@ def pack(model: nn.Module) -> None:
         return
     uses = Counter(id(parameter) for _, parameter in model.named_parameters(remove_duplicate=False))
     for layer in model.modules():
-        # Not of a subclass, which may do more with its weight.
-        if type(layer) is not nn.Linear:
+        # No subclass, of either, which may do more with a weight or be quantized.
+        if type(layer) is not nn.Linear or type(weight := layer.weight) is not nn.Parameter:
             continue
-        weight = layer.weight
         is_on_cpu = weight.device.type == "cpu" and weight.dtype is torch.float32
         if is_on_cpu and weight.numel() >= _LEAST and uses[id(weight)] == 1:
             packed = torch.ops.mkldnn._reorder_linear_weight(weight.detach())

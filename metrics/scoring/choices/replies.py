@@ -14,6 +14,7 @@ reads verbose replies there; "declared" reads them without one. A letter names o
 options with this text. Parsing never guesses.
 """
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -44,6 +45,7 @@ ENDS = {REFUSAL: REFUSED, CONTENT_FILTER: REFUSED, LENGTH: CUT_OFF, REASONING: U
 """The reason in `UNREAD` that follows from a finish reason."""
 
 _WRAPPING = " \t\n*_`\"'()[]{}.,:;!"
+_SHORT = 200
 _FINAL = (".", "!", "?", "\u3002", ":", "}", "]")
 # "Wait", "不对,".
 _TURN = re.compile(r"c|[.?\n]X[,;]")
@@ -105,6 +107,11 @@ def read_reply(
         >>> read_reply("Let me see whether it is dark", ["Bright", "Dark", "Medium"], finish_reason="length")
         ('', 'cut_off')
     """
+    read = _read_short if len(text) <= _SHORT else _read
+    return read(text, tuple(options), extraction, finish_reason)
+
+
+def _read(text: str, options: tuple[str, ...], extraction: Extraction, finish_reason: str | None) -> tuple[str, str]:
     answer = split_reasoning(text).answer
     if letters := _verbatim(answer, options):
         return letters, "exact"
@@ -118,6 +125,10 @@ def read_reply(
     if declared and extraction == "declared":
         return declared, "declared"
     return "", why_unread(text, finish_reason)
+
+
+# Models often give the same reply to a question; a board has hundreds of them.
+_read_short = functools.lru_cache(2**16)(_read)
 
 
 def why_unread(text: str, finish_reason: str | None) -> str:

@@ -20,6 +20,7 @@ from eyechart.datasets_scripts.common.errors import BadImageError, UsageError
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends import resolve_backend
 from eyechart.evaluators.backends.chat import ChatOptions, Sampling
+from eyechart.evaluators.backends.local import packed
 from eyechart.evaluators.backends.local.backend import TransformersBackend
 from eyechart.evaluators.backends.local.base import each_alone
 from eyechart.evaluators.backends.local.loading import LoadOptions
@@ -109,6 +110,18 @@ def test_logits_and_losses_that_are_no_numbers_are_errors_of_their_items(llava, 
     reasons = [str(response.error) for response in backend(llava).answer(asked)]
     assert "logits of good, poor are [nan, nan]" in reasons[0]
     assert "losses of the continuations are [nan, nan]" in reasons[1]
+
+
+def test_a_model_that_is_loaded_has_packed_weights_and_gives_the_same_answers(llava_folder, make_picture, monkeypatch):
+    asked = [ask(0, make_picture(0)), ask(1, make_picture(1), prefill=PREFILL, words=WORDS)]
+    plain = resolve_backend(llava_folder)
+    monkeypatch.setattr(packed, "_LEAST", 1)
+    faster = resolve_backend(llava_folder)
+    assert any(isinstance(layer, packed.PackedLinear) for layer in faster._model.modules())
+    assert faster.identity() == plain.identity() and faster.settings() == plain.settings()
+    (text, logits), (expected, close) = (list(backend.answer(asked)) for backend in (faster, plain))
+    assert text.text == expected.text
+    assert logits.logits == pytest.approx(close.logits, abs=1e-4)
 
 
 def test_a_pipeline_is_used_as_it_is(llava_folder, make_picture):
