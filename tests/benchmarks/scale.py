@@ -3,8 +3,8 @@
 `python -m tests.benchmarks.scale assessment predictions board store resume paper` runs all parts; name those you need.
 `--share 0.1` makes everything smaller. Each part is measured at a third of its size too, to show how it grows.
 
-- assessment: A3 on tiny photographs of one's own, by a model that costs nothing, with all that a run writes. The aim is
-  0.25 ms of processor time an image and 1 GB for 100,000.
+- assessment: A3 on tiny photographs of one's own, by a model that costs nothing, with all that a run writes: the first
+  run, which prepares the data, and the next. The aim is 0.25 ms of processor time an image and 1 GB for 100,000.
 - predictions: `eyechart score` on a file with logits, one row an image, then the report and the check of its results.
   The aim is memory of which docs/topics/scale.md says how much a row takes.
 - board: entries of one model each on 1,495 questions, whose release is at hand. The aim is 60 s for 500, linear.

@@ -152,8 +152,8 @@ class _Walk:
         if self.job.output_type is not OutputType.TEXT:
             return self.job.scores(indices, logits)
         if kv_cache is None:
-            # A copy of all with room for the new tokens, not one for each token.
-            extended = extended.select(range(len(chunks)), self.job.max_new_tokens)
+            # Otherwise each new token would copy all before it.
+            extended.make_room(self.job.max_new_tokens)
         sampler = TokenSampler(self.job.sampling, [self.job.prompts[index] for index in indices])
         texts = self._generate(extended, logits[:, -1], chunks, sampler)
         return [self.engine.texts.answer(tokens, self.job.max_new_tokens) for tokens in texts]

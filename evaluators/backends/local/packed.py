@@ -25,8 +25,8 @@ def pack(model: nn.Module) -> None:
         return
     uses = Counter(id(parameter) for _, parameter in model.named_parameters(remove_duplicate=False))
     for layer in model.modules():
-        # No subclass, of either, which may do more with a weight or be quantized.
-        if type(layer) is not nn.Linear or type(weight := layer.weight) is not nn.Parameter:
+        # Subclasses may do more with a weight, or have it quantized; accelerate's hooks replace `forward`.
+        if type(layer) is not nn.Linear or "forward" in vars(layer) or type(weight := layer.weight) is not nn.Parameter:
             continue
         is_on_cpu = weight.device.type == "cpu" and weight.dtype is torch.float32
         if is_on_cpu and weight.numel() >= _LEAST and uses[id(weight)] == 1:

@@ -99,6 +99,11 @@ class KVCache:
         cache.layers = [_copied_layer(layer, rows, room) for layer in self.cache.layers]
         return KVCache(cache, self.mask[index], self.types[index])
 
+    def make_room(self, room: int) -> None:
+        """Let that number of tokens be appended quickly; in place, so that only one layer is in memory twice."""
+        for number, layer in enumerate(self.cache.layers):
+            self.cache.layers[number] = _copied_layer(layer, range(len(self.mask)), room)
+
 
 @dataclass(frozen=True)
 class Chunk:

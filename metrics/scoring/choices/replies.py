@@ -45,6 +45,7 @@ ENDS = {REFUSAL: REFUSED, CONTENT_FILTER: REFUSED, LENGTH: CUT_OFF, REASONING: U
 """The reason in `UNREAD` that follows from a finish reason."""
 
 _WRAPPING = " \t\n*_`\"'()[]{}.,:;!"
+# Characters of replies that are read once for all models, as short ones are often the same.
 _SHORT = 200
 _FINAL = (".", "!", "?", "\u3002", ":", "}", "]")
 # "Wait", "不对,".
@@ -127,7 +128,7 @@ def _read(text: str, options: tuple[str, ...], extraction: Extraction, finish_re
     return "", why_unread(text, finish_reason)
 
 
-# Models often give the same reply to a question; a board has hundreds of them.
+# A board has hundreds of models.
 _read_short = functools.lru_cache(2**16)(_read)
 
 

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from accelerate.hooks import ModelHook, add_hook_to_module
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import AddedToken, GenerationConfig, LlavaProcessor, PreTrainedTokenizerFast, pipeline
 from transformers.models.llava.image_processing_pil_llava import LlavaImageProcessorPil
@@ -122,6 +123,24 @@ def test_a_model_that_is_loaded_has_packed_weights_and_gives_the_same_answers(ll
     (text, logits), (expected, close) = (list(backend.answer(asked)) for backend in (faster, plain))
     assert text.text == expected.text
     assert logits.logits == pytest.approx(close.logits, abs=1e-4)
+
+
+def test_only_plain_layers_with_weights_of_their_own_are_packed(monkeypatch):
+    class Special(torch.nn.Linear):
+        pass
+
+    monkeypatch.setattr(packed, "_LEAST", 1)
+    plain, hooked, special, half, tied = (
+        kind(4, 4) for kind in (*[torch.nn.Linear] * 2, Special, *[torch.nn.Linear] * 2)
+    )
+    add_hook_to_module(hooked, ModelHook())
+    table = torch.nn.Embedding(4, 4)
+    tied.weight = table.weight
+    packed.pack(torch.nn.ModuleList([plain, hooked, special, half.bfloat16(), tied, table]))
+    assert [layer.weight.is_mkldnn for layer in (plain, hooked, special, half, tied)] == [True, *[False] * 4]
+    given = torch.ones(1, 4)
+    with torch.inference_mode():
+        assert hooked(given).shape == plain(given).shape == (1, 4)
 
 
 def test_a_pipeline_is_used_as_it_is(llava_folder, make_picture):
