@@ -197,9 +197,11 @@ def _choose(task: ReportedTask, runs: Sequence[Run], limit: int) -> tuple[list[_
     wanted = set(ids[:limit]).union(*(_may_come_first(answers.table) for answers in tables.values()))
     ids = [id for id in ids if id in wanted]
     best, chosen = (len(tables) == 1, False), list[_Replies]()
-    # In parts, because the samples of all questions may not fit into memory.
-    for start in range(0, len(ids), _QUESTIONS_PER_PART):
-        part = array(ids[start : start + _QUESTIONS_PER_PART])
+    # In parts, because the samples of all questions may not fit into memory, and the first part is often enough.
+    start, size = 0, max(limit, 500)
+    while start < len(ids):
+        part = array(ids[start : start + size])
+        start, size = start + size, min(2 * size, _QUESTIONS_PER_PART)
         questions: dict[tuple[str, str], _Replies] = {}
         for index, answers in tables.items():
             mask = compute.is_in(answers.table["id"], value_set=part)

@@ -19,7 +19,7 @@ from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.protocols.protocol import CONFIG, Count, Fixed, Flag, PromptFunction, Protocol, check_texts
 from eyechart.evaluators.requests.types import IMAGE, Request, Response, Row
 from eyechart.evaluators.requests.values import brief
-from eyechart.evaluators.results.items import Item, PackedItems, with_columns
+from eyechart.evaluators.results.items import Item, column_of, where, with_columns
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.choices.options import moved_letter, right_text
 from eyechart.metrics.scoring.choices.reading import ExtractionSettings, Replies, read_choices
@@ -192,8 +192,8 @@ class Choice(Protocol):
     def score(self, items: Sequence[Any]) -> TaskResult:
         if self.scorer is not None:
             return super().score(items)
-        public = PackedItems(item for item in items if item.answer)
-        has_replies = any(item.error is None for item in public)
+        public = where(items, list(map(bool, column_of(items, "answer"))))
+        has_replies = None in column_of(public, "error")
         return TaskResult(scores=self.scores_of(public) if has_replies else None, items=items)
 
     def _read(self, items: Sequence[Any]) -> list[Any]:

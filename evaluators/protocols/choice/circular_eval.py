@@ -20,7 +20,7 @@ from eyechart.evaluators.protocols.choice.setting_files import BlindRunFolder, H
 from eyechart.evaluators.protocols.protocol import CONFIG, Count, Flag
 from eyechart.evaluators.requests.types import Response, Row
 from eyechart.evaluators.results.finished_runs import TaskKey
-from eyechart.evaluators.results.items import MAIN, PackedItems, columns_of, with_columns
+from eyechart.evaluators.results.items import MAIN, PackedItems, columns_of, packed, where, with_columns
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import TaskResult
 from eyechart.metrics.scoring.choices.circular import add_circular, circular_scores
@@ -137,7 +137,7 @@ class CircularEval(Choice):
     @override
     def item(self, row: Row, response: Response, **fields: Any) -> Any:
         if response.request.pass_name != OPEN:
-            return super().item(row, response, pass_count=len(passes_of(row)))
+            return super().item(row, response, pass_count=len(row.get("passes") or row["options"]))
         answer = None if self.is_private(row) else right_text(row["answer"], row["options"])
         return replace(super().item(row, response), label=answer)
 
@@ -196,10 +196,9 @@ class CircularEval(Choice):
             return items
         outcomes = add_circular(columns_of(readable, "correct"), _replies(readable), self._missing)["circular_correct"]
         by_question = dict(zip(columns_of(readable, "id")["id"], outcomes, strict=True))
-        return PackedItems(
-            item if item.pass_name == OPEN else replace(item, circular_correct=by_question.get(item.id))
-            for item in items
-        )
+        names = zip(*columns_of(items, "id", "pass_name").values(), strict=True)
+        column = [None if name == OPEN else by_question.get(id) for id, name in names]
+        return packed(items).with_columns({"circular_correct": column})
 
     def _grade(self, items: Sequence[CircularItem]) -> list[CircularItem]:
         texts, answers = [item.text or "" for item in items], [item.label or "" for item in items]
@@ -209,7 +208,8 @@ class CircularEval(Choice):
 
 def _readable(items: Sequence[CircularItem]) -> Sequence[CircularItem]:
     """The items of passes with a public answer and a reply."""
-    return PackedItems(item for item in items if item.answer and item.error is None)
+    columns = columns_of(items, "answer", "error")
+    return where(items, [bool(answer) and error is None for answer, error in zip(*columns.values(), strict=True)])
 
 
 def _replies(items: Sequence[CircularItem], groups: Mapping[str, Sequence[str]] | None = None) -> Replies:

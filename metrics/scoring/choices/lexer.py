@@ -65,6 +65,7 @@ _ANNOUNCED = re.compile(
 # A common word is the answer at the beginning, or in place of a conclusion: "So, yes".
 _ASSERTED = re.compile(rf"\A{GAP}(?:[AN]{GAP})?(?:L{GAP})?(?:O & )?\Z|(?:\A|[.?\n¶@])S[ ,]\Z")
 _SINGLES = frozenset(ascii_letters)
+_COMMON, _SYNONYMS = set(map(option_phrase, COMMON)), [tuple(map(option_phrase, pair)) for pair in SYNONYMS]
 
 
 @lru_cache(maxsize=4096)
@@ -90,26 +91,35 @@ class OptionText(NamedTuple):
 def option_texts(options: tuple[str, ...]) -> tuple[OptionText, ...]:
     """The different texts of options that have words."""
     letters: dict[str, str] = {}
-    for letter, option in zip(ascii_uppercase, options, strict=False):
-        letters[option_phrase(option)] = letters.get(option_phrase(option), "") + letter
-    for pair in SYNONYMS:
-        present = [phrase for phrase in map(option_phrase, pair) if phrase in letters]
-        letters |= dict.fromkeys(map(option_phrase, pair), letters[present[0]]) if len(present) == 1 else {}
-    found = []
-    for phrase, own in letters.items():
-        first, *others = phrase.strip("\n").split("\n")
-        gaps = split_words(normalise(options[ascii_uppercase.index(own[0])])).gaps[1:-1]
-        entries = _PHRASES.get(first, {}).get(others[0] if others else "", [])
-        codes = {code for words, code in entries if words == others} or {
-            _CODES.get(word, "w") for word in (first, *others)
-        }
-        is_common = phrase in map(option_phrase, COMMON) or codes.isdisjoint("wnysQDvFGXR0")
-        found.append(
-            OptionText(
-                own, phrase, any(map(ends_sentence, gaps)), is_common, len(phrase) == 3 and phrase[1] in ascii_letters
-            )
+    for letter, phrase in zip(ascii_uppercase, map(option_phrase, options), strict=False):
+        letters[phrase] = letters.get(phrase, "") + letter
+    for pair in _SYNONYMS:
+        present = [phrase for phrase in pair if phrase in letters]
+        letters |= dict.fromkeys(pair, letters[present[0]]) if len(present) == 1 else {}
+    return tuple(
+        OptionText(
+            own,
+            phrase,
+            _has_break(options[ascii_uppercase.index(own[0])]),
+            _is_common(phrase),
+            len(phrase) == 3 and phrase[1] in ascii_letters,
         )
-    return tuple(text for text in found if text.phrase.strip("\n"))
+        for phrase, own in letters.items()
+        if phrase.strip("\n")
+    )
+
+
+@lru_cache(maxsize=4096)
+def _has_break(option: str) -> bool:
+    return any(map(ends_sentence, split_words(normalise(option)).gaps[1:-1]))
+
+
+@lru_cache(maxsize=4096)
+def _is_common(phrase: str) -> bool:
+    first, *others = phrase.strip("\n").split("\n")
+    entries = _PHRASES.get(first, {}).get(others[0] if others else "", [])
+    codes = {code for words, code in entries if words == others} or {_CODES.get(word, "w") for word in (first, *others)}
+    return phrase in _COMMON or codes.isdisjoint("wnysQDvFGXR0")
 
 
 class Reply:
