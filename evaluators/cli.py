@@ -14,6 +14,7 @@ _COMMANDS = {
     "score": "Score precomputed predictions.",
     "tasks": "List all tasks, or describe one.",
     "export": "Write a dataset as Parquet with a dataset card.",
+    "export-log": "Write a finished run as logs of inspect-ai.",
     "report": "Make a web page with figures and tables from finished runs.",
     "compare": "Test whether runs differ, and rank them.",
     "plan": "Plan how many items are needed to detect a difference.",

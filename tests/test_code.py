@@ -17,7 +17,7 @@ from eyechart.metrics.scores import SCORES
 ROOT = Path(__file__).parents[1]
 ROOMS = (
     *("tiny_vlm", "published", "requests", "backends", "answer_files", "judging", "results", "protocols", "tasks"),
-    *("evaluation", "comparison", "report", "text_to_score", "runs", "commands"),
+    *("evaluation", "comparison", "report", "inspect_bridge", "text_to_score", "runs", "commands"),
 )
 """The rooms of `evaluators`, lowest first: a room imports only rooms before it."""
 WINGS = ("datasets_scripts", "metrics", "evaluators", "hub_cards")

@@ -66,7 +66,7 @@ class Command(_ReadableHelp, TyperCommand):
 def command_of(module: ModuleType, name: str) -> Any:
     """The command that a module defines by a function of this name, or the group of those in its `COMMANDS`."""
     if not hasattr(module, "COMMANDS"):
-        return _command(getattr(module, name), getattr(module, "COMMAND_CLASS", Command))
+        return _command(getattr(module, name.replace("-", "_")), getattr(module, "COMMAND_CLASS", Command))
     commands = {function.__name__: _command(function, Command) for function in module.COMMANDS}
     return Group(name=name, commands=commands, help=module.__doc__, no_args_is_help=True)
 

@@ -15,15 +15,15 @@ from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.errors import BadImageError, DataError, UsageError, unknown_name
 from eyechart.datasets_scripts.common.paths import check_not_empty
 from eyechart.datasets_scripts.common.prepared import cells, load_prepared
+from eyechart.datasets_scripts.loading import prepared_dataset
 from eyechart.datasets_scripts.own_data import load_own
 from eyechart.datasets_scripts.own_data.rows import OwnData
 from eyechart.evaluators.evaluation.options import DataRequest
 from eyechart.evaluators.protocols.protocol import CLUSTER
 from eyechart.evaluators.requests.types import Row
-from eyechart.evaluators.results.finished_runs import GIVEN, MINI, OFFICIAL
+from eyechart.evaluators.results.finished_runs import GIVEN, MINI, OFFICIAL, TaskKey
+from eyechart.evaluators.tasks import known_task
 from eyechart.evaluators.tasks.task import Task
-
-__all__ = ["DataRequest", "LoadedData", "load_data", "own_options", "undecoded_rows", "without_progress_bars"]
 
 _DEFAULT = DataRequest()
 _ROWS_AT_ONCE = 1_000
@@ -202,6 +202,22 @@ def _load_own(task: Task, request: DataRequest) -> LoadedData:
 def own_options(task: Task, split: str) -> dict[str, Any]:
     """What a result records about how own data were read; with `image_dir`, a report finds the images again."""
     return {"kind": task.protocol.kind, "columns": dict(task.data.columns), "split": split}
+
+
+def data_of_run(key: TaskKey, data: Mapping[str, Any]) -> datasets.Dataset:
+    """The data of a result, by its setting `data`, with images; without the rows whose images are missing or bad."""
+    source, options, task = data["source"], data.get("options") or {}, known_task(key.task)
+    # Items that the run left out are not looked for.
+    lenient: dict[str, Any] = {"skip_missing": True, "skip_bad": True}
+    if task is None:
+        names = {name: options[name] for name in ("columns", "split", "image_dir") if name in options}
+        return load_own(source, options["kind"], **names, config=data.get("config"), **lenient)
+    if source == OFFICIAL:
+        return prepared_dataset(key.dataset, task.data.config, split=key.split, options=options)
+    folder = mini.release(key.dataset) if source == MINI else source
+    return datasets_scripts.load_dataset(
+        key.dataset, task.data.config, split=key.split, data_dir=folder, options=options, **lenient
+    )
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from eyechart.evaluators.report.reported_task import ReportedTask
 from eyechart.evaluators.requests.values import is_number
 from eyechart.evaluators.results.finished_runs import MINI, OFFICIAL, Answers, Run, TaskKey
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.evaluators.tasks import known_task
 from eyechart.metrics.scores import DIMENSIONS
 from eyechart.metrics.scoring.choices.replies import UNPARSEABLE, UNREAD, why_unread
 from eyechart.metrics.scoring.judging.descriptions import text_outcome
@@ -136,14 +135,14 @@ def _add_images(
     album: Album, key: TaskKey, result: TaskResult, ids: Sequence[str]
 ) -> tuple[dict[str, list[int | None]], str]:
     """Put items' images into an album; return what `Album.add` gave for each item, and why there are none, else ""."""
-    from eyechart.evaluators.evaluation.data import undecoded_rows, without_progress_bars
+    from eyechart.evaluators.evaluation.data import data_of_run, undecoded_rows, without_progress_bars
 
     try:
         data = result.settings["data"]
         if data["source"] not in (OFFICIAL, MINI) and not Path(data["source"]).exists():
             return {}, f"the data are no longer at {data['source']!r}"
         with without_progress_bars():
-            dataset = _load(key, data)
+            dataset = data_of_run(key, data)
         wanted = set(ids)
         rows = undecoded_rows(dataset.select([i for i, id in enumerate(dataset["id"]) if id in wanted]))
         of_id = {row["id"]: row["images"] if "images" in row else filter(None, [row["image"]]) for row in rows}
@@ -154,23 +153,6 @@ def _add_images(
     # The files or the dataset may have changed since the run; the report is then written without images.
     except Exception as error:
         return {}, f"the data can no longer be read: {type(error).__name__}: {str(error).splitlines()[0][:200]}"
-
-
-def _load(key: TaskKey, data: Mapping[str, Any]) -> Any:
-    from eyechart.datasets_scripts import load_dataset, mini
-    from eyechart.datasets_scripts.loading import prepared_dataset
-    from eyechart.datasets_scripts.own_data import load_own
-
-    source, options, task = data["source"], data.get("options") or {}, known_task(key.task)
-    # Items that the run left out are in no sample.
-    lenient: dict[str, Any] = {"skip_missing": True, "skip_bad": True}
-    if task is None:
-        names = {name: options[name] for name in ("columns", "split", "image_dir") if name in options}
-        return load_own(source, options["kind"], **names, config=data.get("config"), **lenient)
-    if source == OFFICIAL:
-        return prepared_dataset(key.dataset, task.data.config, split=key.split, options=options)
-    folder = mini.release(key.dataset) if source == MINI else source
-    return load_dataset(key.dataset, task.data.config, split=key.split, data_dir=folder, options=options, **lenient)
 
 
 def _encoded(image: Image, side: int) -> str:

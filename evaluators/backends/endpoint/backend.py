@@ -272,11 +272,11 @@ def _until_hopeless(responses: Iterable[Response]) -> Iterator[Response]:
 
 def to_chat_messages(request: Request) -> list[dict[str, Any]]:
     """One user turn of texts and images (data URLs), without the prefill; raises `BadImageError` for a bad image."""
-    images = [{"type": "image_url", "image_url": {"url": _data_url(image)}} for image in request.images]
+    images = [{"type": "image_url", "image_url": {"url": data_url(image)}} for image in request.images]
     return [user_turn(request, images)]
 
 
-def _data_url(source: Any) -> str:
+def data_url(source: Any) -> str:
     """The image file unchanged, so that the server decodes it in its way; a PIL image, which has no file, as PNG."""
     if isinstance(source, Image.Image):
         buffer = io.BytesIO()

@@ -26,6 +26,7 @@ from eyechart.datasets_scripts.common.files.readers import (
     read_json_rows,
 )
 from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
+from eyechart.evaluators.backends.predictions.inspect_log import SUFFIX, read_inspect_log
 from eyechart.evaluators.requests.values import brief, is_unicode
 
 MAIN = "main"
@@ -256,7 +257,7 @@ def _rearrange_q_bench(row: Fields) -> Fields:
     return {**row, "img_path": f"{image}: {question}", "image_path": image} if question else {**row, "img_path": image}
 
 
-OWN = Format("eyechart", (".jsonl",), ("id",), ("text", "logits", "score"))
+OWN = Format("eyechart", (".jsonl", SUFFIX), ("id",), ("text", "logits", "score"))
 """eyechart's own format, in which items have eyechart's ids."""
 
 FORMATS = (
@@ -371,4 +372,5 @@ _READERS: Mapping[str, Callable[[str], Iterable[Row]]] = {
     XLSX: _read_xlsx,
     ".tsv": lambda path: iterate_table(path, (), delimiter="\t", image_columns=["image"], images=False),
     ".csv": _read_csv,
+    SUFFIX: read_inspect_log,
 }
