@@ -1,5 +1,6 @@
 """The papers' tables, one JSON file each: reports add the rows of runs, the leaderboard shows the papers' rows."""
 
+import math
 import re
 from functools import cache
 from importlib import resources
@@ -14,6 +15,11 @@ FOLDER = resources.files("eyechart.evaluators.published") / "tables"
 BY_DATABASE = "by_database"
 """Key of the databases in the scores of an average."""
 PERCENT = "percent"
+STATED = (
+    "Stated by the authors of each model, who chose prompts, settings and data themselves; not measured with eyechart, "
+    "and without a rank."
+)
+"""Said of every table of such scores."""
 Path = tuple[str, ...]
 # Of several declarations of a key, a headline, else the first one.
 _SPECS = {tuple(spec.key.split(".")): spec for spec in sorted(reversed(SCORES), key=lambda spec: spec.headline)}
@@ -80,11 +86,17 @@ class TableRow(_Strict):
     """One row of a paper's table."""
 
     model: str
-    values: list[float]
-    """As printed, except for corrections."""
+    values: list[Annotated[float, BeforeValidator(lambda value: math.nan if value is None else value)]]
+    """As printed, except for corrections; null if missing."""
     is_model: bool = True
     """False for chance levels and humans, which have no rank."""
     is_chance: bool = False
+    date: str = ""
+    """When the model's authors stated the values: year, month and, if known, day; only if the table `is_stated`."""
+    settings: str = ""
+    """How they measured, or "not stated"; only if the table `is_stated`."""
+    url: str = ""
+    """Where they stated it; only if the table `is_stated`."""
 
 
 class RowVariants(_Strict):
@@ -121,6 +133,8 @@ class PublishedTable(_Strict):
     """The dataset that it stands in, or "average"; "" for any."""
     splits: list[str] = []
     """The splits that it stands in; empty for all."""
+    is_stated: bool = False
+    """Whether the authors of each model stated its scores, in a report or card; then no paper has the table."""
     paper: str = ""
     url: str = ""
     table: str = ""
@@ -158,9 +172,10 @@ class PublishedTable(_Strict):
     @model_validator(mode="before")
     @classmethod
     def _with_defaults(cls, table: Any) -> Any:
-        """Each column with the table's decimals and unit, if it has none of its own."""
+        """Each column with the table's decimals and unit, if it has none of its own; what is said of stated scores."""
         shared = {name: table[name] for name in ("digits", "unit")}
-        return {**table, "columns": [shared | column for column in table["columns"]]}
+        stated = {"set_apart": STATED, "note": STATED} if table.get("is_stated") else {}
+        return {**stated, **table, "columns": [shared | column for column in table["columns"]]}
 
     def scores(self, path: Path, *, is_headline: bool = False) -> list[float] | None:
         """Each row's value of a score in its own unit; None if no column shows it or (`is_headline`) stands for it."""

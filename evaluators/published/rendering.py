@@ -12,6 +12,8 @@ UNDEFINED = "\N{EN DASH}"
 """Shown if there is no score."""
 BEST, SECOND = "best", "second"
 CHANCE = "chance level"
+STATED_HEADS = ("Stated on", "Settings", "Source")
+"""Heads of the labels of a score that a model's authors stated, after the model."""
 
 
 class Cell(NamedTuple):
@@ -131,12 +133,16 @@ def render(
     # The label of a difference names its own unit.
     heads = [f"{column.label} (%)" if column.is_percent and not column.minus else column.label for column in columns]
     published = [_published_row(layout, columns, row) for row in layout.rows] if has_published else []
+    label_heads = STATED_HEADS if layout.is_stated else (layout.row_variants.head,) if layout.row_variants else ()
+    corner = (layout.corner, *label_heads)
+    # A run has no date and no source.
+    rows = [row._replace(labels=(*row.labels, *[""] * (len(corner) - len(row.labels)))) for row in rows]
     table = Table(
         title=f"{layout.paper.partition(' (')[0]}, {layout.table}: {layout.title}" if layout.paper else layout.title,
-        corner=(layout.corner, layout.row_variants.head) if layout.row_variants else (layout.corner,),
+        corner=corner,
         heads=tuple(Head(c.group, heads[i], is_headline=i == headline) for i, c in enumerate(columns)),
         rows=_ranked([*rows, *published], columns, is_comparable),
-        source=f"Published values: {layout.paper}, {layout.table}" if published else "",
+        source=f"Published values: {layout.paper}, {layout.table}" if published and not layout.is_stated else "",
         is_comparable=is_comparable,
     )
     return table.across() if layout.across else table
@@ -185,6 +191,11 @@ def interval(scores: Any, *path: str, factor: float = 1) -> tuple[float, float] 
 
 
 def _published_row(layout: PublishedTable, columns: Sequence[TableColumn], row: TableRow) -> Row:
+    if layout.is_stated:
+        # Sources differ in their decimals.
+        digits = max(len(str(value).partition(".")[2]) for value in row.values)
+        stated = (Cell(value, digits) for value in row.values)
+        return Row((row.model, row.date, row.settings, row.url), tuple(stated), is_published=True, is_model=False)
     # The names of rows with variants end in the variant's.
     model, _, variant = row.model.rpartition(", ") if layout.row_variants else (row.model, "", "")
     labels = (model, variant.replace("/", "\N{LEFT RIGHT ARROW}")) if layout.row_variants else (model,)

@@ -17,7 +17,7 @@ from eyechart.evaluators.requests.values import is_number
 from eyechart.evaluators.results.notes import note
 from eyechart.evaluators.results.results_file import AVERAGE
 from eyechart.evaluators.results.score_rows import headline_intervals, unparsed_note
-from eyechart.hub_cards.leaderboard.boards import BOARDS, Board, Column
+from eyechart.hub_cards.leaderboard.boards import BOARDS, Board, Column, find_board
 from eyechart.hub_cards.leaderboard.entries import BoardRow
 from eyechart.hub_cards.leaderboard.paired import p_values
 from eyechart.hub_cards.recomputing import judge_of
@@ -167,9 +167,15 @@ def _facets(row: BoardRow) -> dict[str, Any]:
 def tables_of(board: Board) -> list[PublishedTable]:
     """The papers' tables with rows for a board; for a board of one database, those with columns for it."""
     tables = [table for table in published_tables().values() if table.rows and table.tasks[0] == board.task.name]
-    if board.name == board.task.name:
-        return tables
-    return [table for table in tables if not table.set_apart and _published(table, board, board.main) is not None]
+    return [table for table in tables if _belongs(table, board)]
+
+
+def _belongs(table: PublishedTable, board: Board) -> bool:
+    is_first = board.name == board.task.name
+    if table.is_stated:
+        of_split = find_board(board.task.name, board.dataset, table.split)
+        return table.dataset in ("", board.dataset) and (of_split is board or (of_split is None and is_first))
+    return is_first or (not table.set_apart and _published(table, board, board.main) is not None)
 
 
 def reference_rows(table: PublishedTable, board: Board) -> list[dict[str, Any]]:
@@ -200,7 +206,7 @@ def _set_apart(table: PublishedTable) -> dict[str, Any]:
     shown = render(table)
     corrections = [f"{misprint.model}, {misprint.text}" for misprint in table.corrections]
     about = {"why": table.set_apart, "corrections": corrections}
-    return {**_source(table), **about, "columns": shown.columns, "rows": shown.texts}
+    return {**_source(table), **about, "columns": shown.columns, "labels": len(shown.corner), "rows": shown.texts}
 
 
 def _chance_level(board: Board, rows: Sequence[BoardRow]) -> float | None:

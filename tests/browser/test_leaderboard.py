@@ -534,6 +534,19 @@ def test_a_board_without_entries_shows_the_papers_rows(open_page, console_errors
     assert console_errors(driver) == []
 
 
+def test_scores_stated_by_authors_stand_apart_with_their_sources(open_page, console_errors):
+    driver = open_page("#board=mmbench%2Fen_v11")
+    (apart,) = find(driver, "#apart details")
+    assert not any("Qwen3.5" in name for name in column(driver, 1)), "they have no rank"
+    apart.find_element(By.TAG_NAME, "summary").click()
+    assert apart.text.startswith("Stated by the authors, dev set\nStated by the authors of each model")
+    assert "Qwen3.5-397B-A17B\n2026-02-16 not stated qwen.ai/blog?id=qwen3.5 93.7" in apart.text
+    (link,) = [a for a in apart.find_elements(By.TAG_NAME, "a") if a.text == "qwen.ai/blog?id=qwen3.5"]
+    assert link.get_attribute("href") == "https://qwen.ai/blog?id=qwen3.5"
+    assert link.get_attribute("rel") == "noopener noreferrer nofollow"
+    assert console_errors(driver) == []
+
+
 def in_every_shade(index, boards):
     boards["mmbench/en"]["rows"][1]["tags"] = ["precomputed"]
     boards["mmbench/en"]["tags"]["precomputed"] = "Read from a file."

@@ -112,20 +112,27 @@ function showSettings(board) {
 function apartTables(board) {
   const isOpen = !board.rows.length && !board.references.length;
   const details = board.set_apart.map((apart) => {
-    const title = `${apart.table}: ${apart.title}`;
+    const title = [apart.table, apart.title].filter(Boolean).join(": ");
     const why = make("p", { className: "note" }, apart.why);
-    const source = make("p", { className: "note" }, link(apart.url, apart.paper));
+    // Scores that models' authors stated have a source each, in the table.
+    const source = apart.paper ? [make("p", { className: "note" }, link(apart.url, apart.paper))] : [];
     const notes = folded([...apart.notes, ...apart.corrections]);
-    return make("details", { open: isOpen }, make("summary", {}, title), why, source, framed(apartTable(apart), title), ...notes);
+    return make("details", { open: isOpen }, make("summary", {}, title), why, ...source, framed(apartTable(apart), title), ...notes);
   });
   return [make("h3", {}, "Published tables that are not comparable with this board"), ...details];
 }
 
-function apartTable({ columns, rows }) {
-  const head = make("tr", {}, ...columns.map((label) => make("th", { scope: "col" }, label)));
+function apartTable({ columns, labels, rows }) {
+  const className = (place) => (place < labels ? "label" : "");
+  const head = make("tr", {}, ...columns.map((label, place) => make("th", { scope: "col", className: className(place) }, label)));
   head.firstChild.className = "model";
   const shown = rows.map(([model, ...texts]) =>
-    make("tr", {}, make("th", { scope: "row", className: "model" }, named(model)), ...texts.map((text) => make("td", {}, text))),
+    make("tr", {}, make("th", { scope: "row", className: "model" }, named(model)), ...texts.map((text, place) => make("td", { className: className(place + 1) }, shownText(text)))),
   );
   return make("table", {}, make("thead", {}, head), make("tbody", {}, ...shown));
+}
+
+/** A text of a table; an address is a link. */
+function shownText(text) {
+  return text.startsWith("https://") ? link(text, text.replace("https://", "")) : text;
 }
