@@ -145,8 +145,14 @@ def parse_arguments(option: str, values: Sequence[str] | None) -> dict[type, dic
 
 
 def parse_pairs(option: str, values: Sequence[str] | None) -> dict[str, Any]:
-    """Name to value of NAME=VALUE; a value that is not JSON is text."""
-    return {name: _json_or_text(text) for name, text in split_pairs(option, values).items()}
+    """Name to value of NAME=VALUE; a value that is not JSON is text, or a list of texts: [good,fair,bad]."""
+    parsed = {name: _json_or_text(text) for name, text in split_pairs(option, values).items()}
+    return {
+        name: [part.strip() for part in value[1:-1].split(",")]
+        if isinstance(value, str) and value.startswith("[") and value.endswith("]")
+        else value
+        for name, value in parsed.items()
+    }
 
 
 def split_pairs(option: str, values: Sequence[str] | None, form: str = "NAME=VALUE") -> dict[str, str]:

@@ -92,7 +92,7 @@ def protocol_of(task: Task | None, result: TaskResult) -> Protocol:
     recorded: dict[str, Any] = {
         name: settings[name]
         for name in (*setting_fields(type(protocol)), "seed")
-        if isinstance(settings.get(name), str | int | float)
+        if isinstance(settings.get(name), str | int | float | list)
     }
     # The prompt is recorded by its id; only this one changes how replies are parsed.
     recorded["prompt"] = NUMERICAL if settings.get("prediction") == READ_NUMBER else protocol.prompt

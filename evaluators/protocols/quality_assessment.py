@@ -1,7 +1,8 @@
 """Quality assessment against opinion scores: logits of words after a prefilled reply, ratings in replies, or scores.
 
-Logits are pooled as in Q-Bench, Eq. 1 or 4. Ratings (`prompt="numerical"`) and the tokens that suggest a word pair
-(`inference="top-token"`, without a score) are from Sec. 2.4.1. Precomputed scores (`Response.score`) have no variants.
+Logits are pooled as in Q-Bench, Eq. 1 or 4, or those of the names of levels as in Q-Align (`levels`). Ratings
+(`prompt="numerical"`) and the tokens that suggest a word pair (`inference="top-token"`, without a score) are from
+Sec. 2.4.1 of Q-Bench. Precomputed scores (`Response.score`) have no variants.
 """
 
 from __future__ import annotations
@@ -28,12 +29,22 @@ from eyechart.evaluators.results.results_file import LeftOut, TaskResult
 from eyechart.metrics.scoring.choices.replies import CUT_OFF, REFUSED, UNFINISHED_REASONING, UNPARSEABLE, unread_shares
 from eyechart.metrics.scoring.errors import InputError, ScoringWarning
 from eyechart.metrics.scoring.inputs import FloatArray
-from eyechart.metrics.scoring.quality.pooling import PoolingSettings, Ties, ensemble_logits, read_logits, read_scores
+from eyechart.metrics.scoring.quality.pooling import (
+    PoolingSettings,
+    Ties,
+    ensemble_logits,
+    read_levels,
+    read_logits,
+    read_scores,
+)
 from eyechart.metrics.scoring.quality.ratings import read_ratings
 from eyechart.metrics.scoring.quality.scores import SMALL_SAMPLE, QualitySettings, quality_scores
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
 NUMERICAL = "numerical"
+ANSWER_TAG = "answer-tag"
+"""Prompts whose reply is read as a number."""
+LEVELS = "levels"
 TOP_TOKEN = "top-token"
 READ_NUMBER = "number in the reply"
 PRECOMPUTED = "precomputed score"
@@ -46,9 +57,14 @@ _LEFT_OUT = {
     UNPARSEABLE: "the reply does not give exactly one number from 1 to 5",
 }
 _POOLING = ("word_pair", "temperature", "ties")
-_UNUSED = {"logits": ("max_new_tokens",), NUMERICAL: ("inference", *_POOLING), TOP_TOKEN: (*_POOLING, "max_new_tokens")}
+_UNUSED = {
+    "logits": ("max_new_tokens",),
+    LEVELS: (*_POOLING, "max_new_tokens"),
+    NUMERICAL: ("inference", LEVELS, *_POOLING),
+    TOP_TOKEN: (LEVELS, *_POOLING, "max_new_tokens"),
+}
 """Settings without effect, by what is read."""
-_SOURCES = {"logits": "logits", NUMERICAL: READ_NUMBER, TOP_TOKEN: "likeliest token"}
+_SOURCES = {"logits": "logits", LEVELS: "expected level", NUMERICAL: READ_NUMBER, TOP_TOKEN: "likeliest token"}
 VARIANT_RESAMPLES = 200
 """Bootstrap resamples for each variant; with the usual 1,000, seven variants would take six times as long as the score
 itself."""
@@ -128,6 +144,9 @@ class QualityAssessment(Protocol):
     words."""
     word_pair: str | None = None
     """Words whose logits give the score, such as high/low; by default the task's first pair."""
+    levels: Annotated[tuple[str, ...], Field(strict=False)] | None = None
+    """Names of levels, best first, whose logits give the score instead of a word pair, as in Q-Align: the expected
+    level, for example [excellent, good, fair, poor, bad]."""
     temperature: Positive = 100.0
     """Divides the logits before the softmax."""
     ties: Literal["exact", "paper-code"] = "exact"
@@ -135,14 +154,18 @@ class QualityAssessment(Protocol):
     paper's code."""
 
     def __post_init__(self) -> None:
-        """Refuse a word pair that the task does not have."""
+        """Refuse a word pair that the task does not have, and levels that are no different words."""
         Protocol.__post_init__(self)
         find_pair(self.word_pair, self.word_pairs)
+        if self.levels is not None and (len(set(self.levels)) < max(2, len(self.levels)) or not all(self.levels)):
+            raise UsageError(
+                f"levels={list(self.levels)} is not allowed; give at least two different words, best first"
+            )
 
     @property
     @override
     def output_type(self) -> OutputType:
-        return OutputType.LOGITS if self._read == "logits" else OutputType.TEXT
+        return OutputType.LOGITS if self._read in ("logits", LEVELS) else OutputType.TEXT
 
     @override
     def unused_settings(self) -> tuple[str, ...]:
@@ -153,6 +176,8 @@ class QualityAssessment(Protocol):
         settings = super().settings(rows)
         if "word_pair" in settings:
             settings["word_pair"] = self._pair.name
+        if self.levels and LEVELS in settings:
+            settings[LEVELS] = list(self.levels)
         return {**settings, "prefill": self._prefill, "prediction": _SOURCES[self._read]}
 
     @override
@@ -215,7 +240,11 @@ class QualityAssessment(Protocol):
             pooling, columns = None, read_scores([score or 0.0 for score in column_of(used, "quality_score")])
         else:
             logits = {word: column[is_public] for word, column in logits.items()}
-            pooling, columns = self._pooling, read_logits(self._pair.pooled(logits), self._pooling)
+            if self.levels is None:
+                pooling, columns = self._pooling, read_logits(self._pair.pooled(logits), self._pooling)
+            else:
+                of_levels = np.column_stack([logits[word] for word in self.levels])
+                pooling, columns = None, read_levels(of_levels, len(self.levels))
             result.variants = self._variants(used, logits)
         groups = self._large_groups(used)
         average_over = self.average_over if self.average_over in groups else None
@@ -237,8 +266,9 @@ class QualityAssessment(Protocol):
         """The words whose logits are required, and the others; none if a reply is asked for."""
         if self.output_type is OutputType.TEXT:
             return (), ()
-        others = dict.fromkeys(word for pair in self.word_pairs for word in pair.words if word not in self._pair.words)
-        return self._pair.words, tuple(others)
+        needed = self.levels or self._pair.words
+        others = dict.fromkeys(word for pair in self.word_pairs for word in pair.words if word not in needed)
+        return needed, tuple(others)
 
     @cached_property
     def _pair(self) -> WordPair:
@@ -255,11 +285,13 @@ class QualityAssessment(Protocol):
     @property
     def _read(self) -> str:
         """What is read of a response."""
-        return NUMERICAL if self.prompt == NUMERICAL else self.inference
+        if self.prompt in (NUMERICAL, ANSWER_TAG):
+            return NUMERICAL
+        return LEVELS if self.levels and self.inference == "logits" else self.inference
 
     def _check_no_pooling(self) -> None:
         """Refuse pooling settings if there are no logits to pool."""
-        for name in ("word_pair", "temperature"):
+        for name in ("word_pair", "levels", "temperature"):
             value = getattr(self, name)
             if value != getattr(QualityAssessment, name):
                 raise UsageError(
@@ -267,15 +299,17 @@ class QualityAssessment(Protocol):
                 )
 
     def _variants(self, items: Sequence[QualityItem], logits: Mapping[str, FloatArray]) -> dict[str, dict[str, Any]]:
-        """Every other word pair with all logits known, the argmax of Table 9, and the other rule for ties."""
+        """Every other word pair with all logits known; of a pair, the argmax of Table 9 and the other rule for ties."""
         pooling, references, complete = self._pooling, _references(items), {*self._words[0]}
         complete |= {word for word, column in logits.items() if not np.isnan(column).any()}
-        ways = {
-            pair.name: (pair, pooling) for pair in self.word_pairs if pair != self._pair and set(pair.words) <= complete
-        }
-        ways["argmax"] = (self._pair, replace(pooling, strategy="argmax"))
-        (other,) = (rule for rule in METRIC_TIES if rule != self.ties)
-        ways[f"ties={other}"] = (self._pair, replace(pooling, ties=METRIC_TIES[other]))
+        pairs = [
+            pair for pair in self.word_pairs if (self.levels or pair != self._pair) and set(pair.words) <= complete
+        ]
+        ways = {pair.name: (pair, pooling) for pair in pairs}
+        if self.levels is None:
+            ways["argmax"] = (self._pair, replace(pooling, strategy="argmax"))
+            (other,) = (rule for rule in METRIC_TIES if rule != self.ties)
+            ways[f"ties={other}"] = (self._pair, replace(pooling, ties=METRIC_TIES[other]))
         averaged = {name: values for name, values in self.groups_of(items).items() if name == self.average_over}
         variants = {}
         for name, (pair, way) in ways.items():

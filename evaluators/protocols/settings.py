@@ -14,7 +14,7 @@ from eyechart.evaluators.requests.values import brief
 
 P = TypeVar("P", bound=Protocol)
 _TYPES = {
-    **{"int": "whole number", "float": "number", "bool": "true | false", "str": "text"},
+    **{"int": "whole number", "float": "number", "bool": "true | false", "str": "text", "tuple": "list of words"},
     **{"BlindRun": "folder", "HumanLabels": "file"},
 }
 

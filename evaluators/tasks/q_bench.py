@@ -13,7 +13,7 @@ from eyechart.evaluators.answer_files import description_answer_file, pair_answe
 from eyechart.evaluators.protocols.choice.multiple_choice import MultipleChoice
 from eyechart.evaluators.protocols.description import Description
 from eyechart.evaluators.protocols.protocol import DEFAULT
-from eyechart.evaluators.protocols.quality_assessment import NUMERICAL, QualityAssessment, WordPair
+from eyechart.evaluators.protocols.quality_assessment import ANSWER_TAG, NUMERICAL, QualityAssessment, WordPair
 from eyechart.evaluators.tasks.prompts import (
     LMMS_EVAL,
     VLMEVALKIT,
@@ -116,6 +116,16 @@ ASSESSMENT = Task(
             # Sec. 2.4.1.
             NUMERICAL: prompt_function(
                 "Score the quality of the image from 1 to 5, with 1 as lowest and 5 as highest.{image}"
+            ),
+            # `q_align/evaluate/scorer.py` of https://github.com/Q-Future/Q-Align, for `levels`.
+            "q-align": prompt_function("How would you rate the quality of this image?\n{image}"),
+            # https://github.com/TianheWu/VisualQuality-R1, whose question is Q-Insight's.
+            ANSWER_TAG: prompt_function(
+                "{image}You are doing the image quality assessment task. Here is the question: What is your overall "
+                "rating on the quality of this picture? The rating should be a float between 1 and 5, rounded to two "
+                "decimal places, with 1 representing very poor quality and 5 representing excellent quality. First "
+                "output the thinking process in <think> </think> tags and then output the final answer with only one "
+                "score in <answer> </answer> tags."
             ),
         },
         prompt_id="q_bench_a3/2",

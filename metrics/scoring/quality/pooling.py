@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 from eyechart.metrics.scoring.errors import InputError
 from eyechart.metrics.scoring.inputs import FloatArray, Items, check_lengths, check_member, check_numbers
@@ -45,6 +45,20 @@ def read_logits(logits: ArrayLike, settings: PoolingSettings | None = None) -> I
     settings = settings or PoolingSettings()
     pooled = pool(logits, settings.strategy, settings.temperature, settings.ties)
     return {"quality_score": pooled.values.tolist(), "rank_score": pooled.ranking.tolist()}
+
+
+def read_levels(logits: ArrayLike, n_levels: int) -> Items:
+    """Items of n images from logits of the names of levels, best first, shape (n, n_levels): the expected level.
+
+    Protocol: Q-Align, Sec. 3 (https://arxiv.org/abs/2312.17090): the softmax over the logits weighs the levels, which
+    its released scorer counts from 1 (the best) down to 0, in equal steps.
+
+    Examples:
+        >>> read_levels([[0.0, 0.0, 0.0], [9.0, 0.0, 0.0]], 3)["rank_score"]
+        [0.5, 0.9998...]
+    """
+    weights = softmax(check_numbers("predictions", logits, columns=n_levels), axis=1)
+    return read_scores(weights @ np.linspace(1.0, 0.0, n_levels))
 
 
 def read_scores(scores: ArrayLike) -> Items:

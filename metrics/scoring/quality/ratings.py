@@ -11,6 +11,7 @@ from eyechart.metrics.scoring.reasoning import split_reasoning
 
 _NUMBER = re.compile(r"(?:minus)?\d+(?:[.,]\d+)?")
 _BEFORE_RATING = re.compile(rf"(?:{GAP}[v=Dt])*{GAP}")
+_ANSWER = re.compile("<answer>(.*?)</answer>", re.DOTALL | re.IGNORECASE)
 # A numbered list: its first number is not a rating.
 _LIST = re.compile(r"\s*1[.)]\s.*\n\s*2[.)]\s", re.DOTALL)
 
@@ -18,13 +19,15 @@ _LIST = re.compile(r"\s*1[.)]\s.*\n\s*2[.)]\s", re.DOTALL)
 def read_rating(text: str) -> float | None:
     """The rating from 1 to 5 that a reply gives: the number at its beginning, otherwise the only number in it, or None.
 
-    Reasoning and the scale itself ("out of 5") are ignored. A numbered list gives no rating.
+    Reasoning and the scale itself ("out of 5") are ignored, and what is around `<answer>...</answer>`, the last one, as
+    in Q-Insight and VisualQuality-R1. A numbered list gives no rating.
 
     Examples:
         >>> read_rating("4"), read_rating("I would give it a 3 out of 5."), read_rating("Good.")
         (4.0, 3.0, None)
     """
     text = ends(split_reasoning(text).answer)
+    text = [text, *_ANSWER.findall(text)][-1]
     if _LIST.match(text):
         return None
     reply = Reply(normalise(text), ())

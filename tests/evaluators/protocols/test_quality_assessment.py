@@ -105,6 +105,44 @@ def test_each_pair_of_words_makes_the_scores_or_a_variant_of_them(photographs, c
     assert (result.scores["resamples"], result.variants["argmax"]["resamples"]) == (1000, 200)
 
 
+LEVELS = ["excellent", "good", "fair", "poor", "bad"]
+
+
+def level_logits(n, seed=0):
+    rng = np.random.default_rng(seed)
+    return [dict(zip((*LEVELS, "fine", "high", "low"), row, strict=True)) for row in rng.normal(size=(n, 8)).tolist()]
+
+
+def test_expected_levels_by_the_formula_of_q_align(photographs, tmp_path):
+    logits = level_logits(40)
+    result = run(says(logits), photographs, levels=LEVELS, prompt="q-align")
+    x = np.exp([[row[level] for level in LEVELS] for row in logits])
+    expected = x @ [1, 0.75, 0.5, 0.25, 0] / x.sum(axis=1)
+    assert [item.quality_score for item in result.items] == pytest.approx(expected)
+    assert result.scores["srcc"] == pytest.approx(spearmanr(expected, photographs["quality"]).statistic)
+    assert result.scores["plcc"] == pytest.approx(pearsonr(expected, photographs["quality"]).statistic)
+    assert (result.settings["levels"], result.settings["prediction"]) == (LEVELS, "expected level")
+    assert result.variants.keys() == {"good/poor", "fine/bad", "high/low", *PAIRS} - {"argmax"}
+    assert written_and_scored_again(tmp_path, result) == result.scores
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_levels_and_numbers_in_tags_on_every_database(database):
+    data = load_data(get_task(TASK), DataRequest("mini", database))
+    logits, n = level_logits(len(data.dataset)), len(data.dataset)
+    of_levels = running.run(TASK, says(logits), data, levels=LEVELS)
+    replies = [f"<think>Is it 2?</think><answer>{1 + row % 40 / 10:.2f}</answer>" for row in range(n)]
+    of_replies = running.run(TASK, says(replies), data, prompt="answer-tag")
+    assert of_levels.scores["n"] == of_replies.scores["n"] == n
+    assert [item.quality_score for item in of_replies.items] == [1 + row % 40 / 10 for row in range(n)]
+
+
+@pytest.mark.parametrize("levels", [["good"], ["good", "good"], ["good", ""], "good", [1, 2]])
+def test_levels_are_different_words(levels):
+    with pytest.raises(UsageError, match="levels"):
+        running.evaluator(TASK, settings={"levels": levels})
+
+
 def test_words_that_cannot_be_had_limit_the_variants_and_are_counted(photographs, tmp_path):
     answers = [{"logits": {word: row[word] for word in WORDS[:4]}} for row in random_logits()]
     del answers[3]["logits"]["bad"]
