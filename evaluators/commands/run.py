@@ -317,7 +317,9 @@ def _refuse(options: Mapping[str, Any], reason: str) -> None:
 @contextlib.contextmanager
 def _exiting_on_signals() -> Iterator[None]:
     """Exit, and so clean up, on signals that by default end only this process: others would keep their GPUs."""
-    signals = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
+    # Windows has no SIGHUP.
+    known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    signals = [number for number in known if signal.getsignal(number) is signal.SIG_DFL]
     for number in signals:
         signal.signal(number, lambda number, frame: sys.exit(128 + number))
     try:

@@ -61,6 +61,8 @@ class Server:
 
     def __init__(self, command: str, model: str, log: Path) -> None:
         """Find the program; raises `UsageError` if it is not installed, or an option is not allowed."""
+        if sys.platform == "win32":
+            raise UsageError("--serve is not supported on Windows; start the server yourself and give its --base-url")
         self.log = log
         self._command = command
         self.model = str(tiny_vlm.folder()) if model == tiny_vlm.NAME else model
