@@ -19,6 +19,7 @@ _COMMANDS = {
     "compare": "Test whether runs differ, and rank them.",
     "plan": "Plan how many items are needed to detect a difference.",
     "publish": "Add results to a model's card and repository on the Hub.",
+    "jobs": "Evaluate models on the Hub's machines.",
     "submit": "Collect a run's answer files for a benchmark's authors.",
     "leaderboard": "Build the leaderboard from finished runs.",
     "store": "Show or prune stored answers.",

@@ -38,7 +38,7 @@ def export(
     from eyechart.datasets_scripts import export as exporting
     from eyechart.datasets_scripts.mini import is_release, release
     from eyechart.evaluators.runs.task_runs import parse_data_dirs
-    from eyechart.hub_cards.model_card.entries import benchmark as make_benchmark
+    from eyechart.hub_cards.model_card import benchmark as on_the_hub
     from eyechart.hub_cards.model_card.entries import to_yaml
 
     if mini and data_dir:
@@ -48,7 +48,7 @@ def export(
     arguments = data_arguments(data_arg)
     configs = config or find_dataset(dataset).configs
     # Made first: if that fails, nothing is exported.
-    contents = make_benchmark(dataset, configs, i_have_the_rights=i_have_the_rights) if benchmark else None
+    contents = on_the_hub.benchmark(dataset, configs, i_have_the_rights=i_have_the_rights) if benchmark else None
     folders = parse_data_dirs([str(release(dataset))] if mini else data_dir or [], tuple(configs), "config")
     is_mini = any(map(is_release, folders.values()))
     for name, value in {"--push-to-hub": push_to_hub, "--benchmark": benchmark}.items():
@@ -64,7 +64,7 @@ def export(
         **arguments,
     )
     if contents is not None:
-        write_whole(folder / "eval.yaml", to_yaml(contents))
+        write_whole(folder / "eval.yaml", to_yaml(on_the_hub.for_inspect(contents, folder)))
     source = "synthetic demo data" if is_mini else ", ".join(folders.values()) or "the official release"
     say(f"Exported {source} to {folder}")
     if push_to_hub is not None:

@@ -12,11 +12,17 @@ from eyechart.datasets_scripts.common.whole import write_whole, writing
 from eyechart.evaluators.commands.arguments import split_pairs
 from eyechart.evaluators.evaluation.options import Texts, cli_option
 from eyechart.evaluators.requests.values import printable
+from eyechart.evaluators.results.items import PREDICTIONS_FILE
+from eyechart.evaluators.results.results_file import RESULTS_FILE
 from eyechart.evaluators.runs.console import say
 
 _DATASET_REPO_HELP = """Benchmark repository of a dataset, made with `eyechart export --benchmark`; results on that
 dataset also go into .eval_results. Repeatable."""
 
+_LOGS_HELP = """Bucket for the runs with their reports, uploaded with --push; the results link to it and name the newest
+revision of each --dataset-repo."""
+
+_FILES = (RESULTS_FILE, PREDICTIONS_FILE, "report.html")
 _REPO_FORM = "DATASET=ID or DATASET=ID@REVISION"
 
 
@@ -26,6 +32,7 @@ def publish(
     task: Annotated[Texts, cli_option("Publish only this task. Repeatable.")] = None,
     dataset_repo: Annotated[Texts, cli_option(_DATASET_REPO_HELP, metavar="DATASET=ID[@REVISION]")] = None,
     source: Annotated[str | None, cli_option("Address of the report or logs to link to.", metavar="URL")] = None,
+    logs: Annotated[str | None, cli_option(_LOGS_HELP, metavar="hf://buckets/OWNER/NAME")] = None,
     card: Annotated[Path | None, cli_option("Local copy of the model's card to use.", metavar="FILE")] = None,
     out: Annotated[Path | None, cli_option("Write the changed files to this folder.", metavar="FOLDER")] = None,
     push: Annotated[bool, cli_option("Write to the Hub. Without it, only show what would change.", "--push")] = False,
@@ -38,6 +45,7 @@ def publish(
 
     Results that eyechart published earlier are replaced. The rest of the card and all other results stay unchanged.
     """
+    from eyechart.hub_cards.jobs import Bucket, data_revision, upload
     from eyechart.hub_cards.model_card.publication import changes, gaps, push_changes
     from eyechart.hub_cards.model_card.selection import Consent, select
 
@@ -47,7 +55,14 @@ def publish(
         raise UsageError("--create-pr has no effect without --push")
     if source is not None and not re.fullmatch(r"https?://[^\s<>()]+", source):
         raise UsageError(f"--source {source!r} is not the address of a web page; expected https://...")
-    consent = Consent(allow_left_out, data_name.strip(), same_model, _data_repos(dataset_repo or []), source)
+    repos, bucket = _data_repos(dataset_repo or []), None
+    if logs is not None:
+        if source is not None:
+            raise UsageError(f"--logs {logs} and --source {source} are both given; leave out one")
+        bucket = Bucket.of("--logs", logs)
+        repos = {name: repo if "@" in repo else f"{repo}@{data_revision(repo)}" for name, repo in repos.items()}
+        source = bucket.page
+    consent = Consent(allow_left_out, data_name.strip(), same_model, repos, source)
     published = select(runs, model_repo, task or [], consent)
     files, revision = _files(model_repo, card)
     changed, missing = changes(published, model_repo, files), gaps(published)
@@ -63,6 +78,10 @@ def publish(
             for change in changed:
                 write_whole(out / change.path, change.after)
         say(f"Written to {out}: {', '.join(change.path for change in changed)}")
+    if push and bucket is not None:
+        paths = [folder / file for folder in runs for file in _FILES if (folder / file).is_file()]
+        upload([(str(path), f"{path.parent.resolve().name}/{path.name}") for path in paths], bucket)
+        say(f"Uploaded to {bucket.address}: {', '.join(f'{path.parent.name}/{path.name}' for path in paths)}")
     if push:
         say(f"Published: {push_changes(model_repo, changed, parent=revision, create_pr=create_pr)}")
     elif out is None:

@@ -1,21 +1,14 @@
-"""Scores in the Hub's formats: `model-index` for any data, `.eval_results/*.yaml` for benchmarks on the Hub.
-
-An exported dataset is a benchmark on the Hub through its `eval.yaml` (https://huggingface.co/docs/hub/eval-results). It
-is written only on request, as Hugging Face must first list "eyechart" (`packages/tasks/src/eval.ts` in
-https://github.com/huggingface/huggingface.js) and the repository.
-"""
+"""Scores in the Hub's formats: `model-index` for any data, `.eval_results/*.yaml` for benchmarks on the Hub."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_jsonable_python
 
-from eyechart.datasets_scripts.catalog import find_dataset
-from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators.requests.values import is_number
 from eyechart.evaluators.results.results_file import AVERAGE, SAMPLE
-from eyechart.evaluators.tasks import TASKS, get_task, known_task
-from eyechart.hub_cards.model_card.selection import Published, pretty_name
+from eyechart.evaluators.tasks import get_task, known_task
+from eyechart.hub_cards.model_card.selection import Published
 from eyechart.hub_cards.recomputing import judge_of
 from eyechart.metrics.score_spec import value_at
 from eyechart.metrics.scores import specs_in
@@ -135,31 +128,6 @@ def task_id(task: str, split: str) -> str:
     """
     name = task.replace("/", "_")
     return name if split == get_task(task).data.splits[0] else f"{name}_{split}"
-
-
-def benchmark(dataset: str, configs: Sequence[str], *, i_have_the_rights: bool = False) -> dict[str, Any]:
-    """The contents of `eval.yaml` for exported configurations, the default first."""
-    runs = [
-        (task, config, split)
-        for task in TASKS
-        if dataset in task.data.datasets
-        for config in ([task.data.config] if task.data.config else configs[:1])
-        if config in configs
-        for split in task.data.splits
-        if i_have_the_rights or split not in find_dataset(dataset).private_splits(config)
-    ]
-    if not runs:
-        raise UsageError(
-            f"{dataset} ({', '.join(configs)}) cannot be a benchmark: no task can be scored on the exported data. "
-            "--i-have-the-rights also exports private answers."
-        )
-    texts = ["; ".join(dict.fromkeys(getattr(task, name) for task, *_ in runs)) for name in ("description", "paper")]
-    return {
-        "name": pretty_name(dataset),
-        "description": f"{'. '.join(texts)}.",
-        "evaluation_framework": "eyechart",
-        "tasks": [{"id": task_id(task.name, split), "config": config, "split": split} for task, config, split in runs],
-    }
 
 
 def to_yaml(value: Any) -> str:

@@ -1,19 +1,25 @@
 """Our own cards, whose front matter the Hub and its library read; results put into any card."""
 
+import base64
+import io
 import re
 import shutil
 from importlib.resources import files
 from pathlib import Path
 
+import PIL.Image
 import pytest
 import yaml
+from datasets import load_dataset
 from huggingface_hub import DatasetCard, ModelCard, RepoCard, SpaceCard
+from inspect_ai._eval.task.hf import HFTask, _record_to_sample_hf
 
 from eyechart.datasets_scripts import DATASETS, mini
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.tasks import TASKS
-from eyechart.hub_cards.model_card.entries import benchmark, task_id
+from eyechart.hub_cards.model_card.benchmark import benchmark
+from eyechart.hub_cards.model_card.entries import task_id
 from eyechart.hub_cards.model_card.publication import BEGIN, END, merged_card, read_text
 from tests.evaluators.command_line import invoke
 
@@ -252,8 +258,27 @@ def test_the_command_writes_it(tmp_path: Path) -> None:
     command = ["export", "llvisionqa", "--data-dir", str(release), "--benchmark", "--out", str(tmp_path / "out")]
     invoke(*command, code=0)
     contents = yaml.safe_load((tmp_path / "out" / "eval.yaml").read_text())
-    assert contents["name"] == "LLVisionQA (Q-Bench)" and contents["evaluation_framework"] == "eyechart"
-    assert contents["tasks"] == [{"id": "q_bench_perception", "config": "default", "split": "dev"}]
+    assert contents["name"] == "LLVisionQA (Q-Bench)" and contents["evaluation_framework"] == "inspect-ai"
+    (task,) = contents["tasks"]
+    assert (task["id"], task["config"], task["split"]) == ("q_bench_perception", "default", "dev")
+    # As `inspect eval hf/OWNER/NAME` reads them.
+    form = HFTask.model_validate(task)
+    data = load_dataset(str(tmp_path / "out"), split="dev")
+    sample = _record_to_sample_hf(data[0], form.field_spec)
+    text, image = sample.input[0].content
+    assert (text.text, sample.choices, sample.target) == (data[0]["question"], data[0]["options"], data[0]["answer"])
+    kind, _, encoded = image.image.partition(";base64,")
+    assert kind == "data:image/png"
+    assert PIL.Image.open(io.BytesIO(base64.b64decode(encoded))).tobytes() == data[0]["images"][0].tobytes()
+
+
+def test_other_tasks_wait_until_eyechart_is_listed(tmp_path: Path) -> None:
+    release = shutil.copytree(mini.release("llvisionqa_pairs"), tmp_path / "release")
+    command = ["export", "llvisionqa_pairs", "--data-dir", str(release), "--benchmark", "--out", str(tmp_path / "out")]
+    invoke(*command, code=0)
+    contents = yaml.safe_load((tmp_path / "out" / "eval.yaml").read_text())
+    assert contents["evaluation_framework"] == "eyechart"
+    assert "input_image" not in load_dataset(str(tmp_path / "out"), split="dev").column_names
 
 
 @pytest.mark.parametrize("folder", [False, True])

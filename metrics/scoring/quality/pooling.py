@@ -54,8 +54,8 @@ def read_levels(logits: ArrayLike, n_levels: int) -> Items:
     its released scorer counts from 1 (the best) down to 0, in equal steps.
 
     Examples:
-        >>> read_levels([[0.0, 0.0, 0.0], [9.0, 0.0, 0.0]], 3)["rank_score"]
-        [0.5, 0.9998...]
+        >>> read_levels([[0.0, 0.0, 0.0], [-1e3, 0.0, -1e3]], 3)["rank_score"]
+        [0.5, 0.5]
     """
     weights = softmax(check_numbers("predictions", logits, columns=n_levels), axis=1)
     return read_scores(weights @ np.linspace(1.0, 0.0, n_levels))

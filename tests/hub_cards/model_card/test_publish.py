@@ -261,6 +261,29 @@ def test_a_push_is_one_commit_upon_what_was_read(hub: StandIn, run: Path) -> Non
     assert b"perplexity" in repo["files"]["README.md"] and len(repo["commits"]) == 2
 
 
+FILES = ("results.json", "predictions.parquet", "report.html")
+
+
+def test_runs_and_reports_go_into_a_bucket(hub: StandIn, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub.make(MODEL, {})
+    hub.make("me/qa", {"a": b"1"})
+    (run / "report.html").write_text("a report")
+    sent: dict[str, Any] = {}
+    # What takes the files is a service of its own.
+    monkeypatch.setattr("huggingface_hub.HfApi.create_bucket", lambda self, id, **_: sent.update(made=id))
+    monkeypatch.setattr("huggingface_hub.HfApi.batch_bucket_files", lambda self, id, add: sent.update(id=id, add=add))
+    given = ("--logs", "hf://buckets/me/evals/2026", "--dataset-repo", "llvisionqa=me/qa")
+    shown = call(run, "--model-repo", MODEL, *given)
+    assert f"{hub.address}/buckets/me/evals" in shown and not sent
+    shown = call(run, "--model-repo", MODEL, *given, "--push")
+    assert (sent["made"], sent["id"]) == ("me/evals", "me/evals")
+    assert [place for _, place in sent["add"]] == [f"2026/{run.name}/{name}" for name in FILES]
+    assert all(Path(file).is_file() for file, _ in sent["add"])
+    (entry, *_) = yaml.safe_load(hub.repos[MODEL]["files"][ENTRIES])
+    assert entry["dataset"]["revision"] == hub.revision("me/qa")
+    assert entry["source"]["url"] == f"{hub.address}/buckets/me/evals"
+
+
 def test_a_pull_request_leaves_the_repository_alone(hub: StandIn, run: Path) -> None:
     hub.make(MODEL, {})
     shown = call(run, "--model-repo", MODEL, "--push", "--create-pr")
