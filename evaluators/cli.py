@@ -16,6 +16,7 @@ _COMMANDS = {
     "export": "Write a dataset as Parquet with a dataset card.",
     "report": "Make a web page with figures and tables from finished runs.",
     "compare": "Test whether runs differ, and rank them.",
+    "check": "Check a run against thresholds and an earlier run, for CI.",
     "plan": "Plan how many items are needed to detect a difference.",
     "publish": "Add results to a model's card and repository on the Hub.",
     "submit": "Collect a run's answer files for a benchmark's authors.",
