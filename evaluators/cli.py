@@ -15,6 +15,7 @@ _COMMANDS = {
     "tasks": "List all tasks, or describe one.",
     "export": "Write a dataset as Parquet with a dataset card.",
     "report": "Make a web page with figures and tables from finished runs.",
+    "view": "Show reports, leaderboards and running runs in a browser.",
     "compare": "Test whether runs differ, and rank them.",
     "check": "Check a run against thresholds and an earlier run, for CI.",
     "plan": "Plan how many items are needed to detect a difference.",

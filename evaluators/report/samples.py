@@ -88,7 +88,7 @@ class Album:
         except DataError:
             return None
         for side in _SIDES:
-            uri = _encoded(image, side)
+            uri = thumbnail(image, side)
             if len(uri) <= share:
                 break
         self._indices[key] = len(self.uris)
@@ -173,7 +173,7 @@ def _load(key: TaskKey, data: Mapping[str, Any]) -> Any:
     return load_dataset(key.dataset, task.data.config, split=key.split, data_dir=folder, options=options, **lenient)
 
 
-def _encoded(image: Image, side: int) -> str:
+def thumbnail(image: Image, side: int) -> str:
     """The image as a `data:` address, with at most this side."""
     image.thumbnail((side, side))
     buffer = io.BytesIO()
