@@ -34,18 +34,13 @@ def check(
             write_whole(junit, to_junit(checks))
     if summary is not None:
         with writing(f"--summary {summary}"):
-            _write_summary(summary, to_summary(checks))
+            text = to_summary(checks)
+            if os.environ.get("GITHUB_STEP_SUMMARY") == str(summary):
+                # What earlier commands of the step wrote stays.
+                text = f"{summary.read_text(encoding='utf-8') if summary.exists() else ''}{text}\n"
+            write_whole(summary, text)
     for each in checks:
         print_line(console(), each.text, _STYLES[each.outcome])
     print_line(console(), passed_words(checks))
     if any(each.outcome in ("failed", "error") for each in checks):
         raise typer.Exit(1)
-
-
-def _write_summary(file: Path, text: str) -> None:
-    if os.environ.get("GITHUB_STEP_SUMMARY") == str(file):
-        # What earlier commands of the step wrote stays.
-        with file.open("a", encoding="utf-8") as opened:
-            opened.write(f"{text}\n")
-    else:
-        write_whole(file, text)

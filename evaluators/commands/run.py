@@ -27,6 +27,7 @@ from eyechart.evaluators.commands.arguments import (
 )
 from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.commands.running import announce, check_server, result_folders, run_models, warn_of_names
+from eyechart.evaluators.commands.view import watching
 from eyechart.evaluators.evaluation.options import DataRequest, RunOptions, Texts, cli_option, scoring_option
 from eyechart.evaluators.requests.secrets import redact
 from eyechart.evaluators.requests.types import Backend
@@ -287,16 +288,8 @@ def run(
         for model, folder in zip(asked.models, folders, strict=True)
     ]
     here = _exiting_on_signals() if asked.backend == "vllm" else contextlib.nullcontext()
-    with here if server is None else _stopped_at_end(server), _shown(folders) if view else contextlib.nullcontext():
+    with here if server is None else _stopped_at_end(server), watching(folders) if view else contextlib.nullcontext():
         run_models(task_runs, runs, task_options)
-
-
-def _shown(folders: list[Path]) -> contextlib.AbstractContextManager[None]:
-    """Show the runs in these folders in a browser until they end; of several processes, the first does."""
-    from eyechart.evaluators.backends.processes import launched
-    from eyechart.evaluators.commands.view import watching
-
-    return watching(folders) if launched()[0] == 0 else contextlib.nullcontext()
 
 
 def _load(model: str | None, **options: Any) -> Backend:

@@ -36,9 +36,13 @@ def view(
 
 @contextlib.contextmanager
 def watching(folders: Sequence[Path]) -> Iterator[None]:
-    """Show runs in a browser that will begin in these folders, until the end of the block."""
+    """Show runs in a browser that will begin in these folders; of several processes, the first does."""
+    from eyechart.evaluators.backends.processes import launched
     from eyechart.evaluators.report.view import Viewer, ViewServer
 
+    if launched()[0] > 0:
+        yield
+        return
     with ViewServer(Viewer(folders, may_begin=True)) as server:
         thread = threading.Thread(target=server.serve_forever, name="eyechart-view", daemon=True)
         thread.start()

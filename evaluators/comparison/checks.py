@@ -13,7 +13,7 @@ from typing import Literal
 
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.evaluators.comparison.compare import Comparison, chosen_keys, compare_many
-from eyechart.evaluators.comparison.differences import Difference, p_words, signed
+from eyechart.evaluators.comparison.differences import p_words, signed
 from eyechart.evaluators.evaluation.options import LIMIT, Requirements
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, all_notes, read_runs
 from eyechart.evaluators.results.results_file import AVERAGE, TaskResult
@@ -125,19 +125,15 @@ def _of_result(limit: _Limit, key: TaskKey, result: TaskResult) -> Check:
     if not least <= scale * limit.value <= most:
         allowed = f"a number from {least / scale:g} to {most / scale:g}"
         raise UsageError(f"{limit.option} {limit.name}={limit.value:g} is not allowed; {score.label} is {allowed}")
-    is_min = limit.option == "--min"
+    is_min, value = limit.option == "--min", score.shown(score.value(scores))
     required = f"{score.label} at {'least' if is_min else 'most'} {score.shown(scale * limit.value)}"
-    bounds, n = score.bounds(scores), score.n(scores)
-    if problem := _incomplete(result):
-        return Check(key.task, key.title, required, "error", problem)
-    if not bounds or not all(map(math.isfinite, bounds)):
-        finding = f"{score.shown(score.value(scores))}, but without a 95 % interval it cannot be checked"
+    low, high = score.bounds(scores) or (math.nan, math.nan)
+    problem = _incomplete(result)
+    if problem or not math.isfinite(low + high):
+        finding = problem or f"{value}, but without a 95 % interval it cannot be checked"
         return Check(key.task, key.title, required, "error", finding)
-    low, high = bounds
     is_beyond = high < scale * limit.value if is_min else low > scale * limit.value
-    finding = (
-        f"{score.shown(score.value(scores))} (95 % interval {score.number(low)} to {score.number(high)}), n = {n:,}"
-    )
+    finding = f"{value} (95 % interval {score.number(low)} to {score.number(high)}), n = {score.n(scores):,}"
     return Check(key.task, key.title, required, "failed" if is_beyond else "passed", finding)
 
 
@@ -192,11 +188,8 @@ def _verdict(key: TaskKey, runs: Sequence[Run], pair: Comparison) -> tuple[Outco
         return "error", "the headline cannot be computed from the scores of single items"
     if not test.has_test:
         return "error", test.note
+    first, second = map(spec(test.key).shown, (test.first, test.second))
+    by = f"{signed(test.key, test.difference)}, {p_words(test.p_value)}"
     # Of every headline, a higher value is better.
-    return "failed" if test.ordered()[1:] == ["A"] else "passed", _difference(test)
-
-
-def _difference(test: Difference) -> str:
-    shown = spec(test.key).shown
-    values = f"{shown(test.first)} against {shown(test.second)}"
-    return f"{values} ({signed(test.key, test.difference)}, {p_words(test.p_value)}), n = {test.n:,}"
+    outcome: Outcome = "failed" if test.ordered()[1:] == ["A"] else "passed"
+    return outcome, f"{first} against {second} ({by}), n = {test.n:,}"

@@ -2,16 +2,16 @@
 
 import datetime
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree
 
-from eyechart.evaluators.comparison.checks import Check
+from eyechart.evaluators.comparison.checks import Check, Outcome
 from eyechart.evaluators.report.drawing import one_line
 from eyechart.evaluators.report.tables import markdown
 from eyechart.evaluators.requests.values import printable
 
 _NAME = "eyechart check"
-_ELEMENTS = {"failed": "failure", "error": "error", "skipped": "skipped"}
+_ELEMENTS: Mapping[Outcome, str] = {"failed": "failure", "error": "error", "skipped": "skipped"}
 
 
 def to_junit(checks: Sequence[Check]) -> bytes:
@@ -20,12 +20,8 @@ def to_junit(checks: Sequence[Check]) -> bytes:
     The schemas: https://github.com/windyroad/JUnit-Schema and junit-10.xsd of https://github.com/jenkinsci/xunit-plugin.
     """
     outcomes = Counter(check.outcome for check in checks)
-    counts = {
-        "tests": str(len(checks)),
-        "failures": str(outcomes["failed"]),
-        "errors": str(outcomes["error"]),
-        "skipped": str(outcomes["skipped"]),
-    }
+    numbers = map(str, (len(checks), *(outcomes[outcome] for outcome in _ELEMENTS)))
+    counts = dict(zip(("tests", "failures", "errors", "skipped"), numbers, strict=True))
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S")
     about = {"name": _NAME, "package": "eyechart", "id": "0", "timestamp": now, "hostname": "localhost", "time": "0"}
     root = ElementTree.Element("testsuites")

@@ -100,7 +100,6 @@ def render(runs: Sequence[Run], contents: Sequence[TaskContent], samples: Sample
             if result.left_out
         ],
         version=metadata.version("eyechart"),
-        style=style(),
         script=script,
         script_hash=script_hash,
     )
@@ -180,11 +179,6 @@ def _synthetic(tasks: Sequence[ReportedTask]) -> str:
     ran = {task.heading: any(is_mini_data(r.settings) for r in task.results.values()) for task in tasks if task.results}
     names = [heading for heading, is_synthetic in ran.items() if is_synthetic]
     return note("synthetic", tasks=names if len(names) < len(ran) else []).text if names else ""
-
-
-def style() -> Markup:
-    """The style of a page."""
-    return Markup((_TEMPLATES / "report.css").read_text(encoding="utf-8"))
 
 
 def script_of(name: str) -> tuple[Markup, str]:

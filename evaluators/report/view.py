@@ -1,18 +1,17 @@
 """A server on this machine for reports, boards and runs that are still going.
 
 It serves the pages that it knows by name and no other file, so no path can lead out of a folder. Only this machine can
-connect, and only pages of this server can read what it answers: another site whose name is made to point to this
-machine (DNS rebinding) sends its own name as the host, and is refused.
+connect. Another site whose name leads to this machine (DNS rebinding) sends its own name as the host, and is refused.
 """
 
 import hashlib
 import http.server
+import os
 import re
 import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +20,7 @@ from urllib.parse import unquote, urlsplit
 from eyechart.datasets_scripts.common.errors import EyechartError, UsageError
 from eyechart.datasets_scripts.common.paths import open_regular
 from eyechart.evaluators.report import REPORT_FILE, write_report
-from eyechart.evaluators.report.page import script_of, style, template
+from eyechart.evaluators.report.page import script_of, template
 from eyechart.evaluators.results.finished_runs import model_label
 from eyechart.evaluators.results.results_file import PROGRESS_FILE, RESULTS_FILE, read_results
 from eyechart.evaluators.results.score_rows import named_headlines
@@ -29,33 +28,27 @@ from eyechart.evaluators.results.score_rows import named_headlines
 _HOST = re.compile(r"(127\.0\.0\.1|localhost)(:\d+)?")
 _DEPTH = 2
 """Levels of folders that are searched: `eyechart_runs`, the folder of a command, that of a model."""
-_BOARD = (Path("index.html"), Path("leaderboard.js"), Path("results", "index.json"))
-_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
-_TYPES[".json"] = "application/json"
-_MOST_PROGRESS = 5 * 2**20
+_BOARD = ("index.html", "leaderboard.js", "results/index.json")
+_HTML, _JSON = "text/html", "application/json"
+_TYPES = {".html": _HTML, ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".json": _JSON}
 _FOREIGN = "sandbox allow-scripts allow-popups allow-modals"
 """For reports, which may come with a run: their scripts cannot read other pages of this server."""
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
 
 
 class Answer(NamedTuple):
     """What a browser gets."""
 
     body: bytes
-    kind: str = "text/html"
+    kind: str = _HTML
     status: int = 200
     policy: str = ""
     """A Content-Security-Policy; those of pages are in the pages."""
-
-
-@dataclass(frozen=True)
-class _Entry:
-    folder: Path
-    is_board: bool = False
-
-    @property
-    def name(self) -> str:
-        """What stands for it in addresses."""
-        return hashlib.sha256(str(self.folder.resolve()).encode(errors="surrogateescape")).hexdigest()[:12]
 
 
 class Viewer:
@@ -64,7 +57,6 @@ class Viewer:
     def __init__(self, folders: Sequence[Path], *, may_begin: bool = False) -> None:
         """Raise `UsageError` if there is nothing in a folder, unless runs `may_begin` there later."""
         self._folders, self._may_begin = list(folders), may_begin
-        self._entries: dict[str, _Entry] = {}
         # Figures are drawn by one thread at a time, and a report is not written twice.
         self._writing = threading.Lock()
         for folder in [] if may_begin else folders:
@@ -77,43 +69,43 @@ class Viewer:
     @property
     def start(self) -> str:
         """The path to open first: the only run, or the list."""
-        first = next(iter(self._entries.values()), None)
-        if len(self._entries) != 1 or first is None or first.is_board:
+        if len(self.shown) != 1 or any(map(_is_board, self.shown.values())):
             return ""
-        return f"{first.name}/{'watch' if self._may_begin else ''}"
+        return f"{next(iter(self.shown))}/{'watch' if self._may_begin else ''}"
 
     def answer(self, path: str) -> Answer:
         """The answer to a path, without its query."""
         name, slash, rest = unquote(path).removeprefix("/").partition("/")
         if not name and not slash:
             return self._list()
-        if name not in self._entries:
+        if name not in self.shown:
             self._find()
-        entry = self._entries.get(name)
+        folder = self.shown.get(name)
         # Relative addresses in a page need the slash.
-        if entry is None or not slash:
+        if folder is None or not slash:
             return _message(404, "There is no such page.")
-        if not (self._may_begin or entry.folder.is_dir()):
-            return _message(404, f"The folder {entry.folder} is gone.")
-        if entry.is_board:
-            return _board_file(entry.folder, rest)
+        if not (self._may_begin or folder.is_dir()):
+            return _message(404, f"The folder {folder} is gone.")
+        if _is_board(folder):
+            return _board_file(folder, rest)
         if rest == PROGRESS_FILE:
-            return _progress(entry.folder)
-        if rest == "watch" or (rest == "" and _state(entry.folder) != "ended"):
-            return _page("watch", title=f"Run in {entry.folder}")
-        return self._report(entry.folder) if rest == "" else _message(404, "There is no such page.")
+            return _progress(folder)
+        if rest == "watch" or (rest == "" and _state(folder) != "ended"):
+            return _page("watch", title=f"Run in {folder}")
+        return self._report(folder) if rest == "" else _message(404, "There is no such page.")
 
     def _find(self) -> None:
-        entries = [entry for folder in self._folders for entry in _search(folder)]
-        if self._may_begin:
-            entries += map(_Entry, self._folders)
-        self._entries = {entry.name: entry for entry in entries}
+        folders = [part for folder in self._folders for part in _search(folder)]
+        folders += self._folders if self._may_begin else []
+        # By what stands for them in addresses.
+        self.shown = {hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:12]: folder for folder in folders}
 
     def _list(self) -> Answer:
         self._find()
-        runs = [_summary(entry) for entry in self._entries.values() if not entry.is_board]
-        boards = [(entry.name, str(entry.folder)) for entry in self._entries.values() if entry.is_board]
-        runs.sort(key=lambda run: (run["state"] == "ended", run["failed"]))
+        boards = [(name, str(folder)) for name, folder in self.shown.items() if _is_board(folder)]
+        runs = [_summary(name, folder) for name, folder in self.shown.items() if not _is_board(folder)]
+        # Those that are running, then the newest.
+        runs.sort(key=lambda run: (run["state"] != "ended", run["started"]), reverse=True)
         return _page("list", title="Runs", runs=runs, boards=boards)
 
     def _report(self, folder: Path) -> Answer:
@@ -128,16 +120,13 @@ class Viewer:
 class ViewServer(http.server.ThreadingHTTPServer):
     """A server on this machine only; port 0 is any free one."""
 
-    daemon_threads = True
-
     def __init__(self, viewer: Viewer, port: int = 0) -> None:
         """Raise `UsageError` if the port is taken."""
         self.viewer = viewer
         try:
             super().__init__(("127.0.0.1", port), _Handler)
         except OSError as error:
-            reason = f"{error.strerror}; name another port, or leave --port out for a free one"
-            raise UsageError(f"--port {port} cannot be used: {reason}") from error
+            raise UsageError(f"--port {port}: {error.strerror}; leave it out for a free port") from error
 
     @property
     def url(self) -> str:
@@ -168,14 +157,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def _send(self, answer: Answer) -> None:
         self.send_response(answer.status)
-        self.send_header("Content-Type", f"{answer.kind}; charset=utf-8")
-        self.send_header("Content-Length", str(len(answer.body)))
-        for name, value in (("Cache-Control", "no-store"), ("Referrer-Policy", "no-referrer")):
+        policy = {"Content-Security-Policy": answer.policy} if answer.policy else {}
+        about = {"Content-Type": f"{answer.kind}; charset=utf-8", "Content-Length": str(len(answer.body))}
+        for name, value in (about | _HEADERS | policy).items():
             self.send_header(name, value)
-        for name, value in (("X-Content-Type-Options", "nosniff"), ("Cross-Origin-Resource-Policy", "same-origin")):
-            self.send_header(name, value)
-        if answer.policy:
-            self.send_header("Content-Security-Policy", answer.policy)
         self.end_headers()
         self.wfile.write(answer.body)
 
@@ -183,17 +168,19 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def _search(folder: Path, depth: int = _DEPTH) -> Iterator[_Entry]:
-    """The runs and boards in a folder, newest names first; a folder that cannot be read has none."""
+def _search(folder: Path, depth: int = _DEPTH) -> Iterator[Path]:
+    """The folders of runs and boards in a folder, newest names first; one that cannot be read has none."""
     with suppress(OSError):
-        if all((folder / file).is_file() for file in _BOARD):
-            yield _Entry(folder, is_board=True)
-        elif _state(folder) != "waiting":
-            yield _Entry(folder)
+        if _is_board(folder) or _state(folder) != "waiting":
+            yield folder
         elif depth:
             for child in sorted(folder.iterdir(), reverse=True):
                 if child.is_dir() and not child.name.startswith("."):
                     yield from _search(child, depth - 1)
+
+
+def _is_board(folder: Path) -> bool:
+    return all((folder / file).is_file() for file in _BOARD)
 
 
 def _state(folder: Path) -> str:
@@ -203,16 +190,16 @@ def _state(folder: Path) -> str:
     return "ended" if (folder / RESULTS_FILE).is_file() else "waiting"
 
 
-def _summary(entry: _Entry) -> dict[str, Any]:
+def _summary(name: str, folder: Path) -> dict[str, Any]:
     """What the list shows of a run."""
-    about = {"name": entry.name, "folder": str(entry.folder), "state": _state(entry.folder), "failed": ""}
+    about: dict[str, Any] = {"name": name, "folder": str(folder), "state": _state(folder)}
+    about |= {"model": "", "started": "", "scores": [], "problems": []}
     try:
-        modified = (entry.folder / RESULTS_FILE).stat().st_mtime_ns
-        return {**_results(entry.folder, modified), **about}
+        return about | _results(folder, (folder / RESULTS_FILE).stat().st_mtime_ns)
     except FileNotFoundError:
-        return {**about, "model": "", "started": "", "scores": [], "failures": []}
+        return about
     except (EyechartError, OSError) as error:
-        return {**about, "model": "", "started": "", "scores": [], "failures": [], "failed": str(error)}
+        return about | {"problems": [str(error)]}
 
 
 @lru_cache(maxsize=4096)
@@ -223,26 +210,21 @@ def _results(folder: Path, modified: int) -> dict[str, Any]:
         "model": ", ".join(dict.fromkeys(model_label(task.model) for task in results.tasks)),
         "started": str(results.environment.get("started", "")).replace("T", " "),
         "scores": named_headlines(results.tasks),
-        "failures": [f"{failed.task} on {failed.dataset}" for failed in results.failed],
+        "problems": [f"failed: {failed.task} on {failed.dataset}" for failed in results.failed],
     }
 
 
 def _progress(folder: Path) -> Answer:
-    state = _state(folder)
-    body = b"null"
-    with suppress(OSError), open_regular(folder / PROGRESS_FILE, _MOST_PROGRESS) as opened:
+    state, body = _state(folder), b"null"
+    with suppress(OSError), open_regular(folder / PROGRESS_FILE, 5 * 2**20) as opened:
         body = opened.read()
-    return Answer(b'{"state": "%s", "progress": %s}' % (state.encode(), body), "application/json")
+    return Answer(b'{"state": "%s", "progress": %s}' % (state.encode(), body), _JSON)
 
 
 def _board_file(folder: Path, path: str) -> Answer:
     """A file of a board: of its page, or of its data."""
-    files = {
-        file.relative_to(folder).as_posix(): file
-        for part in ("*", "results/*", "results/*/*")
-        for file in folder.glob(part)
-    }
-    file = files.get(path or "index.html")
+    listed = (file for part in ("*", "results/*", "results/*/*") for file in folder.glob(part))
+    file = {file.relative_to(folder).as_posix(): file for file in listed}.get(path or "index.html")
     if file is None or file.suffix not in _TYPES or file.is_symlink() or not file.is_file():
         return _message(404, "There is no such page.")
     with open_regular(file) as opened:
@@ -255,5 +237,5 @@ def _message(status: int, text: str) -> Answer:
 
 def _page(kind: str, **values: Any) -> Answer:
     script, script_hash = script_of("view.js")
-    shown = {"kind": kind, "style": style(), "script": script, "script_hash": script_hash}
-    return Answer(template("view.html.jinja").render(**shown, **values).encode())
+    page = template("view.html.jinja").render(kind=kind, script=script, script_hash=script_hash, **values)
+    return Answer(page.encode())

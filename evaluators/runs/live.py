@@ -3,7 +3,7 @@
 import datetime
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,35 +25,26 @@ _SECONDS = 3.0
 """Least time between two writes."""
 _MOST_SHARE = 0.02
 """Most of the time that writing may take: thumbnails of large images take long."""
-_REPLIES = 4
-_LONGEST = 600
-"""Characters shown of a text."""
-_SIDE = 256
-"""Longest side of a thumbnail, in pixels."""
+_REPLIES, _CHARACTERS, _PIXELS = 4, 600, 256
+"""How many replies are shown, how much of each text, and the longest side of an image."""
 
 
 class LiveRun:
     """Writes how far a run is, its last replies and its scores so far, every few seconds until it ends."""
 
-    def __init__(
-        self, folder: Path, model: str, progress: RunProgress, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        """Write nothing yet."""
+    def __init__(self, folder: Path, model: str, progress: RunProgress) -> None:
+        """Write that the run began."""
         self.results: Sequence[TaskResult] = ()
         """Of the tasks that finished."""
-        self._file, self._model, self._progress, self._clock = folder / PROGRESS_FILE, model, progress, clock
+        self._file, self._model, self._progress = folder / PROGRESS_FILE, model, progress
         self._replies: deque[Response] = deque(maxlen=_REPLIES)
-        self._started = self._next = clock()
-
-    def begin(self) -> None:
-        """Write that the run began."""
-        self._started = self._clock()
+        self._started = time.monotonic()
         self._write()
 
     def answered(self, response: Response) -> None:
         """Take note of a response, and write if it is time."""
         self._replies.append(response)
-        if self._clock() >= self._next:
+        if time.monotonic() >= self._next:
             self._write()
 
     def end(self) -> None:
@@ -62,23 +53,22 @@ class LiveRun:
             self._file.unlink(missing_ok=True)
 
     def _write(self) -> None:
-        began = self._clock()
-        done, total = self._progress.counts
-        seconds = began - self._started
+        began = time.monotonic()
+        (done, total), seconds = self._progress.counts, began - self._started
         values = {
             "model": printable(self._model),
             "updated": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             "done": done,
             "total": total,
-            "seconds": round(seconds, 1),
-            "seconds_left": round(seconds * (total - done) / done, 1) if done else None,
+            "seconds": seconds,
+            "seconds_left": seconds * (total - done) / done if done else None,
             "scores": named_headlines(self.results),
             "replies": [_shown(response) for response in reversed(self._replies)],
         }
         # A run does not fail because nobody can watch it.
         with suppress(OSError):
-            write_whole(self._file, to_json(values, inf_nan_mode="null"))
-        ended = self._clock()
+            write_whole(self._file, to_json(values))
+        ended = time.monotonic()
         self._next = ended + max(_SECONDS, (ended - began) / _MOST_SHARE)
 
 
@@ -102,24 +92,7 @@ def _shown(response: Response) -> dict[str, Any]:
     images = []
     for source in response.request.images:
         with suppress(DataError):
-            images.append(thumbnail(decode_image(source), _SIDE))
-    return {
-        "id": printable(response.request.id),
-        "prompt": _cut(response.request.rendered()),
-        "reply": _cut(_reply(response)),
-        "images": images,
-    }
-
-
-def _reply(response: Response) -> str:
-    if response.error is not None:
-        return f"error: {response.error}"
-    if response.text is not None:
-        return response.text
-    if response.logits is not None:
-        return ", ".join(f"{word}: {logit:.2f}" for word, logit in response.logits.items())
-    return "no text"
-
-
-def _cut(text: str) -> str:
-    return printable(text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ...")
+            images.append(thumbnail(decode_image(source), _PIXELS))
+    reply = response.text if response.text is not None else str(response.error or dict(response.logits or {}))
+    texts = {"id": response.request.id, "prompt": response.request.rendered(), "reply": reply}
+    return {name: printable(text[:_CHARACTERS]) for name, text in texts.items()} | {"images": images}

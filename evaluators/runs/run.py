@@ -112,16 +112,14 @@ def execute(
         # Precomputed predictions are matched with all requests, in each process.
         if processes.count > 1 and backend.writes_replies:
             backend = DistributedBackend(backend, processes)
-        live = LiveRun(folder, run.name or backend.name, progress) if is_main else None
-        if live is not None:
-            backend = WatchedBackend(backend, live)
         previous: Results | None = None
         with suppress(DataError):
             previous = read_results(folder) if is_main else None
         unsaved, saved_at = 0, -math.inf
+        live = LiveRun(folder, run.name or backend.name, progress) if is_main else None
+        if live is not None:
+            backend = WatchedBackend(backend, live)
         try:
-            if live is not None:
-                live.begin()
             for index, task_run in enumerate(task_runs):
                 progress.begin(index, task_run.task.name)
                 if second is not None:

@@ -51,7 +51,7 @@ def get(server: ViewServer, path: str = "/", host: str | None = None) -> tuple[i
 def names(server: ViewServer) -> dict[str, str]:
     """The address of each folder in the list, by its last component."""
     get(server)
-    return {entry.folder.name: f"/{name}/" for name, entry in server.viewer._entries.items()}
+    return {folder.name: f"/{name}/" for name, folder in server.viewer.shown.items()}
 
 
 def test_runs_and_boards_are_listed_and_a_missing_report_is_written(tmp_path: Path) -> None:
@@ -84,12 +84,11 @@ def test_runs_and_boards_are_listed_and_a_missing_report_is_written(tmp_path: Pa
 
 
 def test_a_run_is_watched_by_several_until_it_ends(tmp_path: Path) -> None:
-    live = LiveRun(tmp_path / "run", "m", RunProgress(console(quiet=True), [1]))
     with serving(tmp_path / "run", may_begin=True) as server:
         assert server.viewer.start.endswith("/watch")
         address = f"/{server.viewer.start.removesuffix('watch')}"
         assert json.loads(get(server, f"{address}progress.json")[1]) == {"state": "waiting", "progress": None}
-        live.begin()
+        live = LiveRun(tmp_path / "run", "m", RunProgress(console(quiet=True), [1]))
         answers: list[tuple[int, str]] = []
         viewers = [
             threading.Thread(target=lambda: answers.append(get(server, f"{address}progress.json"))) for _ in "ab"
@@ -113,7 +112,7 @@ def test_nothing_to_view_and_a_port_that_is_taken(tmp_path: Path, monkeypatch: p
     write(tmp_path / "eyechart_runs" / "a", [evaluated()])
     with serving(Path("eyechart_runs")) as server:
         done = invoke("view", "--no-browser", "--port", server.server_port, code=2)
-        assert f"--port {server.server_port} cannot be used: Address already in use; name another" in done.output
+        assert f"--port {server.server_port}: Address already in use; leave it out for a free port" in done.output
 
 
 def test_the_command_opens_the_browser_and_ends_with_ctrl_c(tmp_path: Path) -> None:
