@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -52,7 +53,7 @@ def build(
     if not (accepted or rejected):
         say(f"no entries in {entries} yet: the boards show the papers' published results and how to submit")
     say(f"{accepted} accepted, {len(outcome.replaced)} replaced, {rejected} rejected; reasons: {file}")
-    say(f"The leaderboard is in {out}/; to view it: `python -m http.server --directory {out}`")
+    say(f"The leaderboard is in {out}/; to view it: `eyechart view {shlex.quote(str(out))}`")
     if rejected:
         raise typer.Exit(1)
 

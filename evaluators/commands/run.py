@@ -27,6 +27,7 @@ from eyechart.evaluators.commands.arguments import (
 )
 from eyechart.evaluators.commands.command import Command
 from eyechart.evaluators.commands.running import announce, check_server, result_folders, run_models, warn_of_names
+from eyechart.evaluators.commands.view import watching
 from eyechart.evaluators.evaluation.options import DataRequest, RunOptions, Texts, cli_option, scoring_option
 from eyechart.evaluators.requests.secrets import redact
 from eyechart.evaluators.requests.types import Backend
@@ -56,7 +57,7 @@ _LIKE_HELP = "Repeat a finished run, given by its folder; options that are given
 
 _OF_MODEL = ("model", "name", "backend", "base_url", "serve", "device", "dtype", "batch_size", "model_arg")
 """Options that `--like` does not repeat for another model."""
-_NOT_REPEATED = ("out", "no_store", "verbose", "like", "help_args")
+_NOT_REPEATED = ("out", "no_store", "verbose", "like", "view", "help_args")
 _PAIRS = {"settings": "--set", "model_arg": "--model-arg", "judge_arg": "--judge-arg", "data_arg": "--data-arg"}
 """Options of which `--like` repeats the names that are not given."""
 
@@ -215,6 +216,7 @@ def run(
     repeats: Annotated[int, _sampling(_REPEATS_HELP, min=1, metavar="K")] = 1,
     task_options: TaskOptions,
     like: Annotated[Path | None, cli_option(_LIKE_HELP, metavar="RUN")] = None,
+    view: Annotated[bool, cli_option("Watch the run in a browser; see `eyechart view`.", "--view")] = False,
     help_args: Annotated[bool, cli_option("List what -arg options take, and exit.", "--help-args")] = False,
 ) -> None:
     """Evaluate a model. Without --model, the bundled tiny model runs on synthetic demo data."""
@@ -286,7 +288,7 @@ def run(
         for model, folder in zip(asked.models, folders, strict=True)
     ]
     here = _exiting_on_signals() if asked.backend == "vllm" else contextlib.nullcontext()
-    with here if server is None else _stopped_at_end(server):
+    with here if server is None else _stopped_at_end(server), watching(folders) if view else contextlib.nullcontext():
         run_models(task_runs, runs, task_options)
 
 

@@ -113,3 +113,21 @@ class Goal:
                 value = getattr(self, name)
                 shown = f"{value:g}" if isinstance(value, float) else str(value)
                 raise UsageError(f"--{name} {shown:.40} is not allowed; it must be {allowed}")
+
+
+LIMIT = "TASK[@DATASET][:SCORE]=VALUE"
+_MIN_HELP = """Fail if a score (default: the headline) is significantly below a value: if its whole 95 % interval is.
+Percentages are given as fractions. Repeatable."""
+_MAX_HELP = "The same for scores of which lower is better: fail if the whole interval is above the value. Repeatable."
+_BASELINE_HELP = "Fail if a headline is significantly worse than in this finished run, on the items that both have."
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """What `eyechart check` requires of a run."""
+
+    minimum: Annotated[Texts, cli_option(_MIN_HELP, "--min", metavar=LIMIT)] = None
+    maximum: Annotated[Texts, cli_option(_MAX_HELP, "--max", metavar=LIMIT)] = None
+    not_worse_than: Annotated[Path | None, cli_option(_BASELINE_HELP, metavar="RUN")] = None
+    task: Annotated[Texts, cli_option("Compare only this task with the other run. Repeatable.")] = None
+    allow: Annotated[Texts, cli_option("Compare even if this setting differs. Repeatable.", metavar="SETTING")] = None

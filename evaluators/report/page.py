@@ -57,8 +57,7 @@ class RunDifferences(NamedTuple):
 
 def render(runs: Sequence[Run], contents: Sequence[TaskContent], samples: Samples) -> str:
     """Render the page."""
-    script = (_TEMPLATES / "report.js").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    script, script_hash = script_of("report.js")
     tasks, labels, several = [content.task for content in contents], [run.label for run in runs], len(runs) > 1
     papers: dict[Paper, list[dict[str, Any]]] = {}
     for name in dict.fromkeys(task.key.task for task in tasks):
@@ -71,7 +70,7 @@ def render(runs: Sequence[Run], contents: Sequence[TaskContent], samples: Sample
         "images": samples.images,
         "samples": samples.rows,
     }
-    return _template().render(
+    return template("report.html.jinja").render(
         title=f"{len(runs)} runs compared" if len(runs) > 2 else " and ".join(labels),
         runs=[(run.label, str(run.results.environment.get("started", "an unknown time"))) for run in runs],
         several=several,
@@ -101,9 +100,8 @@ def render(runs: Sequence[Run], contents: Sequence[TaskContent], samples: Sample
             if result.left_out
         ],
         version=metadata.version("eyechart"),
-        style=Markup((_TEMPLATES / "report.css").read_text(encoding="utf-8")),
-        script=Markup(script),
-        script_hash=f"sha256-{digest}",
+        script=script,
+        script_hash=script_hash,
     )
 
 
@@ -183,8 +181,16 @@ def _synthetic(tasks: Sequence[ReportedTask]) -> str:
     return note("synthetic", tasks=names if len(names) < len(ran) else []).text if names else ""
 
 
+def script_of(name: str) -> tuple[Markup, str]:
+    """A script and its hash, for the policy of the page."""
+    script = (_TEMPLATES / name).read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    return Markup(script), f"sha256-{digest}"
+
+
 @cache
-def _template() -> "Template":
+def template(name: str) -> "Template":
+    """A template of this folder, which escapes all texts."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -196,7 +202,7 @@ def _template() -> "Template":
         lstrip_blocks=True,
     )
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "allow_nan": False}
-    return environment.get_template("report.html.jinja")
+    return environment.get_template(name)
 
 
 def _shown(value: Any) -> Any:

@@ -87,7 +87,7 @@ class Album:
         except DataError:
             return None
         for side in _SIDES:
-            uri = _encoded(image, side)
+            uri = thumbnail(image, side)
             if len(uri) <= share:
                 break
         self._indices[key] = len(self.uris)
@@ -155,7 +155,7 @@ def _add_images(
         return {}, f"the data can no longer be read: {type(error).__name__}: {str(error).splitlines()[0][:200]}"
 
 
-def _encoded(image: Image, side: int) -> str:
+def thumbnail(image: Image, side: int) -> str:
     """The image as a `data:` address, with at most this side."""
     image.thumbnail((side, side))
     buffer = io.BytesIO()

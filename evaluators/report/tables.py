@@ -150,11 +150,11 @@ def _rows(layout: PublishedTable, columns: Sequence[TableColumn], label: str, re
 
 def to_markdown(table: Table) -> str:
     """A Markdown table below its title."""
-    rows = [[_markdown(text) for text in row] for row in (table.columns, *table.texts)]
+    rows = [[markdown(text) for text in row] for row in (table.columns, *table.texts)]
     rows.insert(1, ["---"] * len(table.columns))
     lines = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    notes = "".join(f"\n{_markdown(text)}\n" for text in (table.note, table.source) if text)
-    return f"**{_markdown(table.caption)}**\n\n{lines}\n{notes}"
+    notes = "".join(f"\n{markdown(text)}\n" for text in (table.note, table.source) if text)
+    return f"**{markdown(table.caption)}**\n\n{lines}\n{notes}"
 
 
 def to_latex(table: Table) -> str:
@@ -190,7 +190,8 @@ def to_latex(table: Table) -> str:
     return f"{comment}{text}\n"
 
 
-def _markdown(text: str) -> str:
+def markdown(text: str) -> str:
+    """A text of unknown origin on one line, as Markdown shows it."""
     return _MARKDOWN.sub(r"\\\1", one_line(text))
 
 

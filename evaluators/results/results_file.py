@@ -24,6 +24,8 @@ from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scores import FIT_PARAMETERS, specs_in
 
 RESULTS_FILE = "results.json"
+PROGRESS_FILE = "progress.json"
+"""In the folder of a run as long as it goes: how far it is, for `eyechart view`."""
 SCHEMA = 1
 """The schema version that this version writes and reads."""
 _MISFIT = "misfit"

@@ -33,6 +33,12 @@ def headline_row(result: TaskResult) -> ScoreRow | None:
     return None if spec is None else _row(spec, result.scores or {})
 
 
+def named_headlines(results: Sequence[TaskResult]) -> list[ScoreRow]:
+    """The headline scores that represent a run, each behind its task and data."""
+    shown = [(TaskKey(each.task, each.dataset, each.split).title, headline_row(each)) for each in headlines(results)]
+    return [(title, *row) for title, row in shown if row is not None]
+
+
 def score_rows(scores: Scores, group: str = "") -> Iterator[ScoreRow]:
     """The scores of a metric as texts for `COLUMNS`, of all items or of a group."""
     for spec in _shown_specs(scores, is_group=bool(group)):

@@ -43,6 +43,7 @@ from eyechart.evaluators.results.results_file import (
     task_folder,
 )
 from eyechart.evaluators.runs.console import console, print_line
+from eyechart.evaluators.runs.live import LiveRun, WatchedBackend
 from eyechart.evaluators.runs.screen import RunProgress, print_screen
 from eyechart.evaluators.runs.second_process import SecondProcess
 from eyechart.evaluators.runs.table import print_everything
@@ -115,6 +116,9 @@ def execute(
         with suppress(DataError):
             previous = read_results(folder) if is_main else None
         unsaved, saved_at = 0, -math.inf
+        live = LiveRun(folder, run.name or backend.name, progress) if is_main else None
+        if live is not None:
+            backend = WatchedBackend(backend, live)
         try:
             for index, task_run in enumerate(task_runs):
                 progress.begin(index, task_run.task.name)
@@ -133,11 +137,15 @@ def execute(
                     details = brief if known else traceback.format_exc()
                     print_line(messages, f"eyechart: {task_run.title} failed: {details}", "red")
                 results, unsaved = with_averages(finished), unsaved + 1
+                if live is not None:
+                    live.results = results
                 if is_main and time.monotonic() - saved_at > _SECONDS_UNSAVED:
                     unsaved, saved_at = 0, time.monotonic()
                     write_run(folder, collect(results, failed, started, run.request), previous)
         finally:
             # Also after Ctrl-C.
+            if live is not None:
+                live.end()
             if is_main and unsaved:
                 write_run(folder, collect(results, failed, started, run.request), previous)
     if previous is not None and (run.request is None or previous.request != run.request):

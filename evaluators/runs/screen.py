@@ -55,6 +55,11 @@ class RunProgress(Progress):
         known = [count for count in self._expected if count is not None]
         return round(sum(known) * len(self._expected) / len(known)) if known else 0
 
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many answers of all tasks arrived, and how many are expected."""
+        return sum(self._done), self.total
+
     def begin(self, index: int, name: str) -> None:
         """A task begins; nothing more is expected of those before it, with or without a result."""
         self._expected[:index] = self._done[:index]

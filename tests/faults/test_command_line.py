@@ -111,6 +111,39 @@ def test_arguments(arguments, message, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("arguments", "message"),
+    rows(
+        REFUSED,
+        ("a check without a requirement", [], "there is nothing to check; set --min TASK"),
+        ("a threshold that is no number", ["--min", "q_bench=high"], "--min q_bench='high' is not allowed; expected a"),
+        ("an infinite threshold", ["--min", "q_bench=1e400"], "expected a number, such as 0.6 for 60 %"),
+        ("a threshold without a task", ["--min", "=0.5"], "--min '=0.5' is not TASK[@DATASET][:SCORE]=VALUE"),
+        ("two thresholds of a score", 2 * ["--min", "q_bench=0.5"], "or is given twice"),
+        (
+            "a threshold on a task that the run lacks",
+            ["--min", "q_bench/percepton=1"],
+            "did you mean 'q_bench/percepti",
+        ),
+        ("a threshold on an unknown dataset", ["--min", "q_bench@koniq=1"], "unknown dataset 'koniq' of q_bench"),
+        ("a threshold on an unknown score", ["--min", "q_bench:acuracy=1"], "did you mean 'accuracy'?"),
+        ("a threshold on a count", ["--min", "q_bench:n=1"], "unknown score 'n' with a 95 % interval"),
+        ("a threshold of 60 for 60 %", ["--min", "q_bench=60"], "accuracy is a number from 0 to 1"),
+        ("a maximum of a score of which more is better", ["--max", "q_bench=0.6"], "accuracy is better; use --min"),
+        ("a run as its own baseline", ["--not-worse-than", "run"], "is given twice"),
+        ("a baseline on other data", ["--not-worse-than", "other"], "no task on the same data in common"),
+        ("a setting that may differ from no baseline", ["--min", "q_bench=0", "--allow", "seed"], "--allow has no eff"),
+    ),
+)
+def test_requirements_of_a_run(arguments, message, tmp_path, monkeypatch, any_scores):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "run", [evaluated()])
+    write(tmp_path / "other", [evaluated(split="test")])
+    done = invoke("check", "run", *arguments, "--junit", "junit.xml")
+    refused(done, message)
+    assert not (tmp_path / "junit.xml").exists()
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     rows(
         REFUSED,

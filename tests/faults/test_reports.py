@@ -29,6 +29,7 @@ from tests.evaluators.command_line import invoke
 from tests.evaluators.finished_runs import answer, dimension, evaluated, seal, unsealed
 from tests.evaluators.finished_runs import write as write_results
 from tests.evaluators.report.conftest import PERCEPTION, Page, choice, replaced
+from tests.evaluators.report.test_view import get, names, serving
 from tests.faults.fault import fault, rows
 from tests.hub_cards.leaderboard.handed_in import put
 from tests.hub_cards.test_recomputing import WHOLE, changed
@@ -457,3 +458,27 @@ def test_later_version(two_runs):
     file.write_text(file.read_text().replace('"schema": 1', '"schema": 2'))
     shown = invoke("report", two_runs[0], code=1).stderr
     assert "its schema is 2" in shown and shown.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "host"),
+    rows(
+        "`eyechart view` refuses it and shows nothing of the run",
+        ("an address that leads out of a run", "{run}../secret.txt", None),
+        ("the same with encoded slashes", "{run}..%2Fsecret.txt", None),
+        ("the same with an absolute path", "{run}{folder}/secret.txt", None),
+        ("an address that leads out of all folders", "/../../../../../../etc/passwd", None),
+        ("a file of a run that is no page", "{run}results.json", None),
+        ("the folder of a run by its own name", "/run/", None),
+        ("an address of invalid bytes", "{run}%ff%00", None),
+        ("another site whose name leads to this machine", "{run}", "evil.example:80"),
+        ("a host that begins like this machine", "{run}", "localhost.evil.example"),
+        ("no host", "{run}", ""),
+    ),
+)
+def test_addresses(path, host, tmp_path, any_scores):
+    write_results(tmp_path / "run", [evaluated()])
+    (tmp_path / "secret.txt").write_text("acme")
+    with serving(tmp_path / "run") as server:
+        status, text = get(server, path.format(run=names(server)["run"], folder=tmp_path), host)
+    assert status in (403, 404) and "acme" not in text and "root:" not in text

@@ -77,7 +77,9 @@ def test_build_says_what_it_accepted_rejected_and_replaced_and_where_the_space_i
     build = ("leaderboard", "build", tmp_path / "in", "--out", tmp_path / "space")
     hand_in(tmp_path / "in", "a", [result_on(PERCEPTION, "org/a")])
     done = invoke(*build, code=0)
-    assert "1 accepted, 0 replaced, 0 rejected" in done.output and f"--directory {tmp_path / 'space'}" in done.output
+    assert (
+        "1 accepted, 0 replaced, 0 rejected" in done.output and f"`eyechart view {tmp_path / 'space'}`" in done.output
+    )
     stated = {"entry": "a", "board": PERCEPTION.name, "reason": "there are no predictions"}
     outcome = json.loads((tmp_path / "space_outcome.json").read_text())
     assert outcome == {"rejected": [], "replaced": [], "stated": [stated]}
