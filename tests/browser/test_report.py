@@ -370,7 +370,7 @@ def test_names_and_the_average_stay_in_sight_when_a_wide_table_scrolls(opened, w
     table = driver.find_element(By.CSS_SELECTOR, scroll)
     name, average = (table.find_element(By.CSS_SELECTOR, css) for css in ("tbody th", "tbody td.headline"))
     hint = "return getComputedStyle(document.querySelector(arguments[0]), '::before').content"
-    assert "Scroll sideways" in driver.execute_script(hint, scroll)
+    WebDriverWait(driver, 30).until(lambda driver: "Scroll sideways" in driver.execute_script(hint, scroll))
     places = []
     for side in (0, 9999):
         driver.execute_script("arguments[0].scrollLeft = arguments[1]", table, side)

@@ -45,7 +45,7 @@ def _shape(line: Line) -> tuple[object, ...]:
 _OURS = [line for line in SHELL if not line.block.not_run and line.words[0] == "eyechart" and line.words != RECORDED]
 RUN = list({_shape(line): line for line in reversed(_OURS)}.values())
 """The first command of each shape."""
-OTHERS = {"git", "cd", "pytest", "sphinx-build", "torchrun", "accelerate", "python"}
+OTHERS = {"git", "cd", "pytest", "sphinx-build", "torchrun", "accelerate", "python", "docker", "inspect"}
 """Programs other than eyechart; the pages give a reason for not running them."""
 INSTALLATION = {"python3", ".", "pip"}
 """Programs that install eyechart; `.ci/run` runs README's line."""

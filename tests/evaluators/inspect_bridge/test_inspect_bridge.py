@@ -39,7 +39,10 @@ def saying(*texts, **fields):
 
     def generate(input, tools, tool_choice, config):
         asked.append((input, config))
-        output = ModelOutput.from_content("mockllm", texts[(len(asked) - 1) % len(texts)], **fields)
+        text = texts[(len(asked) - 1) % len(texts)]
+        if isinstance(text, Exception):
+            raise text
+        output = ModelOutput.from_content("mockllm", text, **fields)
         output.usage = ModelUsage(input_tokens=5, output_tokens=1, total_tokens=6)
         return output
 
@@ -144,14 +147,15 @@ def test_inspect_finds_the_tasks_by_name(tmp_path):
 
 @pytest.mark.parametrize(
     ("task", "options", "named"),
-    [
-        # These providers return no log-probabilities, and images are not refused by this one.
-        ("q_bench_assessment", {}, "next-token logits.*vllm"),
-        ("q_bench_perception", {"epochs": 2}, "epochs"),
-    ],
+    rows(
+        "the run ends with an error that says why",
+        ("a provider of inspect-ai returns no log-probabilities", "q_bench_assessment", {}, "next-token logits.*vllm"),
+        ("a run of inspect-ai has two epochs", "q_bench_perception", {"epochs": 2}, "epochs"),
+        ("a provider of inspect-ai takes no images", "mmbench_en", {"says": ValueError("no images")}, "no images"),
+    ),
 )
 def test_what_inspect_cannot_give_is_an_error_of_the_run(task, options, named, tmp_path):
-    model, _ = saying("good")
+    model, _ = saying(options.pop("says", "good"))
     log = evaluate(task, tmp_path, model, limit=1, **options)
     assert log.status == "error"
     assert re.search(named, log.error.message)
