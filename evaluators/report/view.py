@@ -10,6 +10,7 @@ import os
 import re
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -184,8 +185,9 @@ def _is_board(folder: Path) -> bool:
 
 
 def _state(folder: Path) -> str:
-    """Whether a run is "running", has "ended", or has written nothing yet and is "waiting"."""
-    if (folder / PROGRESS_FILE).is_file():
+    """Whether a run is "running", has "ended" or was silent for ten minutes, or has no results yet: "waiting"."""
+    progress = folder / PROGRESS_FILE
+    if progress.is_file() and time.time() - progress.stat().st_mtime < 600:
         return "running"
     return "ended" if (folder / RESULTS_FILE).is_file() else "waiting"
 

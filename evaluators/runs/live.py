@@ -21,10 +21,8 @@ from eyechart.evaluators.results.results_file import PROGRESS_FILE, TaskResult
 from eyechart.evaluators.results.score_rows import named_headlines
 from eyechart.evaluators.runs.screen import RunProgress
 
-_SECONDS = 3.0
-"""Least time between two writes."""
-_MOST_SHARE = 0.02
-"""Most of the time that writing may take: thumbnails of large images take long."""
+_SECONDS, _MOST_SHARE, _IMAGE_SECONDS = 3.0, 0.02, 0.1
+"""Least time between two writes, the share of the run that they may take, and when a write begins no other image."""
 _REPLIES, _CHARACTERS, _PIXELS = 4, 600, 256
 """How many replies are shown, how much of each text, and the longest side of an image."""
 
@@ -63,7 +61,7 @@ class LiveRun:
             "seconds": seconds,
             "seconds_left": seconds * (total - done) / done if done else None,
             "scores": named_headlines(self.results),
-            "replies": [_shown(response) for response in reversed(self._replies)],
+            "replies": [_shown(response, began + _IMAGE_SECONDS) for response in reversed(self._replies)],
         }
         # A run does not fail because nobody can watch it.
         with suppress(OSError):
@@ -87,10 +85,10 @@ class WatchedBackend(BackendWrapper):
             yield response
 
 
-def _shown(response: Response) -> dict[str, Any]:
-    """A request with its images, and what the model replied."""
+def _shown(response: Response, until: float) -> dict[str, Any]:
+    """A request with its images, unless it is too late for them, and what the model replied."""
     images = []
-    for source in response.request.images:
+    for source in response.request.images if time.monotonic() < until else ():
         with suppress(DataError):
             images.append(thumbnail(decode_image(source), _PIXELS))
     reply = response.text if response.text is not None else str(response.error or dict(response.logits or {}))

@@ -53,7 +53,7 @@ function show(progress) {
   const { model, done, total, seconds, seconds_left: left, updated } = progress;
   const quiet = (Date.now() - Date.parse(updated)) / 1000;
   byId("running").hidden = false;
-  byId("status").textContent = quiet > 60
+  byId("status").textContent = quiet > 120
     ? `${model}: nothing new for ${minutes(quiet)}; the run may have been stopped`
     : `${model} is running`;
   byId("bar").max = Math.max(total, done, 1);

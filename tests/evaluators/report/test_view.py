@@ -100,6 +100,11 @@ def test_a_run_is_watched_by_several_until_it_ends(tmp_path: Path) -> None:
         assert answers[0] == answers[1] and json.loads(answers[0][1])["progress"]["model"] == "m"
         assert "Last replies" in get(server, address)[1]
         write(tmp_path / "run", [evaluated()])
+        # A run that was killed leaves its progress, and counts as ended after a while.
+        os.utime(tmp_path / "run" / "progress.json", (0, 0))
+        assert json.loads(get(server, f"{address}progress.json")[1])["state"] == "ended"
+        os.utime(tmp_path / "run" / "progress.json")
+        assert json.loads(get(server, f"{address}progress.json")[1])["state"] == "running"
         live.end()
         assert json.loads(get(server, f"{address}progress.json")[1])["state"] == "ended"
         assert "acme/vlm" in get(server, address)[1]
