@@ -76,7 +76,8 @@ def write_logs(folder: Path, log_dir: Path) -> list[Path]:
 def _log(run: Run, result: TaskResult, samples: list[EvalSample]) -> EvalLog:
     started, id = run.results.environment["started"], _id(run, result)
     ended = datetime.fromisoformat(started) + timedelta(seconds=sum(map(result.timings.get, _SECONDS, (0.0, 0.0))))
-    metrics = {name: EvalMetric(name=name, value=value) for name, value in metric_values(result.scores or {}).items()}
+    values = metric_values(result.scores or {}, result.headline_spec())
+    metrics = {name: EvalMetric(name=name, value=value) for name, value in values.items()}
     scored = EvalScore(name=SCORER, scorer=SCORER, metrics=metrics)
     return EvalLog(
         status="success",
@@ -104,7 +105,7 @@ def _id(run: Run, result: TaskResult) -> str:
 
 
 def _samples(key: TaskKey, result: TaskResult, items: Sequence[Item]) -> Iterator[EvalSample]:
-    images, spec = _images(key, result), result.headline_spec()
+    images, headline = _images(key, result), result.headline_spec()
     by_row: dict[str, list[Item]] = {}
     for item in items:
         by_row.setdefault(item.id, []).append(item)
@@ -112,7 +113,7 @@ def _samples(key: TaskKey, result: TaskResult, items: Sequence[Item]) -> Iterato
         turns = [_turns(result.model, item, images.get(id, [])) for item in of_row]
         messages: list[ChatMessage] = [message for question, output in turns for message in (question, output.message)]
         first = next((item for item in of_row if item.pass_name == MAIN), of_row[0])
-        score = sample_score(of_row, [item.record() for item in of_row], spec.of if spec else ())
+        score = sample_score(of_row, [item.record() for item in of_row], headline)
         yield EvalSample(
             id=id,
             epoch=1,

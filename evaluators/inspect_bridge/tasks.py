@@ -33,9 +33,10 @@ from eyechart.evaluators.protocols.protocol import Protocol
 from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.results.items import MAIN, Item, PackedItems
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.evaluators.tasks import TASKS, find_task
+from eyechart.evaluators.tasks import TASKS, find_task, headline_of
 from eyechart.evaluators.tasks.task import Task
-from eyechart.metrics.scores import SCORES, specs_in
+from eyechart.metrics.score_spec import ScoreSpec
+from eyechart.metrics.scores import specs_in
 from eyechart.metrics.scoring.errors import ScoringError
 
 ITEMS = "items"
@@ -50,7 +51,8 @@ def make_task(task: Task, request: DataRequest, options: RunOptions) -> InspectT
     loaded = load_data(task, request)
     protocol = protocol_for(task, options, loaded, is_billed=True)
     check_output_type(protocol.output_type)
-    rows, _ = usable_rows(task, protocol, loaded.dataset, None, needs_images=True)
+    rows, malformed = usable_rows(task, protocol, loaded.dataset, None, needs_images=True)
+    left_out = [*loaded.left_out, *(item.model_dump() for item in malformed)]
     if not len(rows):
         raise DataError("no rows to evaluate", path=loaded.source)
     rows = replace(rows, cluster_of=loaded.cluster_of or rows.cluster_of)
@@ -59,10 +61,15 @@ def make_task(task: Task, request: DataRequest, options: RunOptions) -> InspectT
     return InspectTask(
         dataset=MemoryDataset(samples, name=f"{loaded.name} ({loaded.split})", location=loaded.source),
         solver=_asking(protocol, rows, places),
-        scorer=_scoring(protocol, places),
+        scorer=_scoring(protocol, headline_of(task), places),
         # As in `eyechart run`; inspect-ai's --temperature replaces it.
         config=GenerateConfig(temperature=0.0),
-        metadata={"task": task.name, **protocol.settings(rows.texts()), "data": loaded.describe()},
+        metadata={
+            "task": task.name,
+            **protocol.settings(rows.texts()),
+            "data": loaded.describe(),
+            "left_out": left_out,
+        },
         display_name=task.name,
     )
 
@@ -103,9 +110,7 @@ def _asking(protocol: Protocol, rows: Rows, places: Mapping[str, int]) -> Solver
     return asking()
 
 
-def _scoring(protocol: Protocol, places: Mapping[str, int]) -> Scorer:
-    spec = next(spec for spec in SCORES if spec.headline and protocol.metric in spec.modules)
-
+def _scoring(protocol: Protocol, headline: ScoreSpec, places: Mapping[str, int]) -> Scorer:
     @metric(name="scores")
     def with_intervals() -> Metric:
         def compute(scores: list[SampleScore]) -> Value:
@@ -116,7 +121,7 @@ def _scoring(protocol: Protocol, places: Mapping[str, int]) -> Scorer:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 result = protocol.score(PackedItems(_items(protocol, records))) if records else TaskResult()
-            return metric_values(result.scores or {})
+            return metric_values(result.scores or {}, headline)
 
         return compute
 
@@ -124,7 +129,7 @@ def _scoring(protocol: Protocol, places: Mapping[str, int]) -> Scorer:
     def scoring() -> Scorer:
         async def score(state: TaskState, target: Target) -> Score:
             records: list[dict[str, Any]] = store().get(ITEMS, [])
-            return sample_score(_scored_alone(protocol, records), records, spec.of)
+            return sample_score(_scored_alone(protocol, records), records, headline)
 
         return score
 
@@ -146,9 +151,10 @@ def _scored_alone(protocol: Protocol, records: Sequence[Mapping[str, Any]]) -> l
     return items
 
 
-def sample_score(items: Sequence[Item], records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Score:
+def sample_score(items: Sequence[Item], records: Sequence[Mapping[str, Any]], headline: ScoreSpec | None) -> Score:
     """What inspect-ai shows for a row: the mean of the columns of its headline score, nan if it has none."""
     main = next((item for item in items if item.pass_name == MAIN), items[0])
+    columns = headline.of if headline else ()
     values = [float(value) for name in columns if (value := getattr(main, name, None)) is not None]
     return Score(
         value=math.fsum(values) / len(values) if values else math.nan,
@@ -158,13 +164,13 @@ def sample_score(items: Sequence[Item], records: Sequence[Mapping[str, Any]], co
     )
 
 
-def metric_values(scores: Mapping[str, Any]) -> dict[str, float]:
+def metric_values(scores: Mapping[str, Any], headline: ScoreSpec | None) -> dict[str, float]:
     """The scores of a metric, the headline first with its number of items, and the ends of their 95 % intervals."""
     values: dict[str, float] = {}
-    for spec in sorted(specs_in(scores), key=lambda spec: not spec.headline):
+    for spec in sorted(specs_in(scores), key=lambda spec: spec != headline):
         if spec.in_table and isinstance(value := spec.value(scores), int | float):
             ends = zip((f"{spec.key}_low", f"{spec.key}_high"), spec.bounds(scores) or (), strict=False)
-            numbers = {spec.key: value, **dict(ends), **({"n": spec.n(scores)} if spec.headline else {})}
+            numbers = {spec.key: value, **dict(ends), **({"n": spec.n(scores)} if spec == headline else {})}
             values |= {name: float(number) for name, number in numbers.items() if number is not None}
     return values
 

@@ -60,7 +60,7 @@ def metrics(log):
         ("q_bench/perception", "accuracy"),
         ("mmbench/en", "circular_accuracy"),
         ("ql_bench/pair", "score_sa"),
-        ("q_bench/description", "mean"),
+        ("q_bench/description", "sum"),
         ("q_bench/assessment", "srcc"),
         ("two_afc/fine_levels", "accuracy_all"),
     ],
@@ -102,7 +102,8 @@ def test_a_judge_is_a_model_role(tmp_path):
     model, _ = saying("A sharp and bright picture.")
     judge, conversations = saying("Score: 2")
     log = evaluate("q_bench_description", tmp_path, model, model_roles={"judge": judge}, limit=2)
-    assert metrics(log)["mean"] == 2.0
+    assert (metrics(log)["sum"], metrics(log)["n"]) == (6.0, 2.0)
+    assert log.samples[0].scores["eyechart"].value == 2.0
     # Two texts, three dimensions, five rounds.
     assert len(conversations) == 2 * 3 * 5
 
