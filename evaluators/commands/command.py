@@ -92,7 +92,9 @@ def _command(function: Callable[..., None], cls: type[Command]) -> Any:
     app = typer.Typer(add_completion=False)
     # typer folds only the first paragraph.
     paragraphs = (inspect.getdoc(function) or "").split("\n\n")
-    app.command(function.__name__, cls=cls, help="\n\n".join(" ".join(text.split()) for text in paragraphs))(call)
+    app.command(
+        function.__name__.replace("_", "-"), cls=cls, help="\n\n".join(" ".join(text.split()) for text in paragraphs)
+    )(call)
     return typer.main.get_command(app)
 
 
