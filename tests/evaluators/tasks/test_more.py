@@ -19,7 +19,7 @@ FILES = sorted((ROOT / "evaluators" / "tasks" / MORE).iterdir())
 
 def abench_rows():
     first, second = "part1 -> basic_recognition -> major", "part1 -> bag_of_words -> attribute"
-    options = [("Forest", "Riverside", "Desert", "N/A"), ("Yes", "No", "N/A", "N/A"), ("a", "b", "c", "d")]
+    options = [("Forest", "Riverside", "Desert", "N/A"), ("Red", "Green", "N/A", "N/A"), ("a", "b", "c", "d")]
     return [
         {
             "id": i,
@@ -91,17 +91,21 @@ def test_ids_of_other_columns_are_not_numbers_of_passes(tmp_path):
 
 
 def test_a_run_shows_the_published_scores_and_the_benchmark_by_its_name(tmp_path):
+    entries = tmp_path / "entries"
     korean = write_release(tmp_path / "korean" / "data" / "dev-00000-of-00001.parquet", mmbench_rows()).parents[1]
     generated = write_release(tmp_path / "dev.parquet", abench_rows())
     folders = ("--data-dir", f"more/k_mmbench={korean}", "--data-dir", f"more/a_bench={generated}")
-    results, _ = ran(tmp_path / "run", "more/k_mmbench", "more/a_bench", *folders)
+    results, _ = ran(entries / "run", "more/k_mmbench", "more/a_bench", *folders)
     assert [result.task for result in results] == ["more/k_mmbench", "more/a_bench"]
-    assert [len(row["options"]) for row in rows_of(tmp_path / "run") if row["task"] == "more/a_bench"] == [3, 2, 4]
+    assert [len(row["options"]) for row in rows_of(entries / "run") if row["task"] == "more/a_bench"] == [3, 2, 4]
     assert results[1].scores["by_category"].keys() == {row["category"] for row in abench_rows()}
-    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    page = (entries / "run" / "report.html").read_text(encoding="utf-8")
     for text in ("K-MMBench", "Ju et al.", "Gukbap-Qwen2-34B-VL", "A-Bench, README", "Qwen-VL-Max", "data:image"):
         assert text in page, text
     assert "more/k_mmbench (" not in page
+    board = ("leaderboard", "build", entries, "--tasks", "more/k_mmbench", "--tasks", "more/a_bench", *folders)
+    shown = invoke(*board, "--out", tmp_path / "board", code=0).output
+    assert "2 accepted" in shown and "not checked" not in shown
 
 
 def test_they_run_by_name_only(tmp_path):
