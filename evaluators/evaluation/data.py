@@ -210,18 +210,17 @@ def _with_passes(rows: datasets.Dataset) -> datasets.Dataset:
 
     Passes that the data do not have are not asked; the lowest one counts as the first.
     """
-    ids = rows["id"][:]
+    indices = [int(name) for name in rows["id"] if name.isdecimal()]
     questions: dict[int, list[int]] = {}
-    for place, name in enumerate(ids):
-        # Other ids are questions of their own.
-        questions.setdefault(int(name) % STRIDE if name.isdecimal() else -place - 1, []).append(place)
-    if len(questions) == len(rows):
+    for place, index in enumerate(indices):
+        questions.setdefault(index % STRIDE, []).append(place)
+    if len(indices) < len(rows) or len(questions) == len(rows):
         return rows
     shown = rows.select_columns(["question", "hint", "options", "answer"])
-    passes: list[list[dict[str, Any]]] = [[] for _ in ids]
+    passes: list[list[dict[str, Any]]] = [[] for _ in indices]
     for places in questions.values():
-        places.sort(key=lambda place: int(ids[place]))
-        passes[places[0]] = [{"index": int(ids[at]), "rotation": turn, **shown[at]} for turn, at in enumerate(places)]
+        places.sort(key=indices.__getitem__)
+        passes[places[0]] = [{"index": indices[at], "rotation": turn, **shown[at]} for turn, at in enumerate(places)]
     return rows.add_column("passes", passes).select(sorted(places[0] for places in questions.values()))
 
 
