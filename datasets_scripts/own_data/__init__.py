@@ -27,6 +27,7 @@ def load_own(
     kind: str,
     *,
     columns: Mapping[str, str | Sequence[str] | Mapping[str, Any]] | None = None,
+    empty: Iterable[str] = (),
     image_dir: str | PathLike[str] | None = None,
     config: str | None = None,
     split: str | None = None,
@@ -47,6 +48,7 @@ def load_own(
             names make one list, as in `{"options": ["A", "B", "C", "D"]}` or `{"images": ["left", "right"]}`. Answers
             and winners that are numbers need their base: `{"answer": {"column": "label", "base": 0}}` if 0 is the first
             option. A key that is not a documented name renames a group.
+        empty: Texts that stand for an empty cell, such as "N/A".
         image_dir: Folder to which paths of images are relative; that of the file by default.
         config: Configuration of a folder or a dataset on the Hub.
         split: Split of a folder or a dataset on the Hub; by default its only split, or "test". For a file, only the
@@ -103,6 +105,7 @@ def load_own(
         kind=kind,
         used=used,
         bases=bases,
+        empty=tuple(empty),
         image_dir=folder,
         groups=_groups(used, KINDS[kind], source),
         split=source.split,
@@ -135,12 +138,7 @@ def _split_bases(
 
 
 def _used_columns(
-    chosen: Mapping[str, tuple[str, ...]],
-    kind: Kind,
-    needed: Sequence[str],
-    source: OwnSource,
-    path: str,
-    needed_by: str,
+    chosen: dict[str, tuple[str, ...]], kind: Kind, needed: Sequence[str], source: OwnSource, path: str, needed_by: str
 ) -> dict[str, tuple[str, ...]]:
     """Return the data's columns by documented name, including renamed groups."""
     for role in chosen:

@@ -69,6 +69,7 @@ class OwnDataConfig(BenchmarkConfig):
     kind: str = "quality"
     used: dict[str, tuple[str, ...]] = field(default_factory=dict)
     bases: dict[str, int] = field(default_factory=dict)
+    empty: tuple[str, ...] = ()
     image_dir: str | None = None
     groups: dict[str, str] = field(default_factory=dict)
     split: str = "test"
@@ -118,8 +119,9 @@ class OwnData(BenchmarkBuilder):
     def _read(self, path: str) -> Iterator[Row]:
         images = [name for role in _IMAGES for name in self.config.used.get(role, ())]
         further = [name for names in self.config.used.values() for name in names if name not in images]
+        empty = self.config.empty
         for row, (number, raw) in enumerate(self.source.read(images, further), 1):
-            yield number, raw | {"_row": row}
+            yield number, {name: None if cell in empty else cell for name, cell in raw.items()} | {"_row": row}
 
     def _good_rows(self) -> Iterator[dict[str, Any]]:
         return (raw for _, raw in self._read(self.config.path) if ROW_ERROR not in raw)

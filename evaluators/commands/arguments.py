@@ -92,10 +92,11 @@ def data_arguments(values: Sequence[str] | None) -> dict[str, Any]:
 
 def complete_task(incomplete: str) -> list[str]:
     """Papers and tasks whose names start with the text, for shells (`eyechart --install-completion`)."""
-    from eyechart.evaluators.tasks import TASKS
+    from eyechart.evaluators.tasks import TASKS, more_tasks
 
     papers = dict.fromkeys(task.name.partition("/")[0] for task in TASKS)
-    return [name for name in (*papers, *(task.name for task in TASKS)) if name.startswith(incomplete)]
+    names = (*papers, *(task.name for task in TASKS), *more_tasks())
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def known_arguments(option: str) -> dict[str, tuple[type, str]]:

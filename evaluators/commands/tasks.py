@@ -1,7 +1,7 @@
 """`eyechart tasks`: list all tasks, or describe one."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,18 +25,26 @@ def tasks(
     ] = None,
 ) -> None:
     """List all tasks, or describe one: its prompts, data, settings and scores."""
-    from eyechart.evaluators.tasks import find_tasks
+    from eyechart.evaluators.tasks import MORE, find_tasks
 
     listed = find_tasks(name or "all")
     if len(listed) == 1:
         _print_task(listed[0])
         return
+    _print_table("task", listed)
+    if name is None:
+        console().print()
+        _print_table("task, only run by name", find_tasks(MORE))
+
+
+def _print_table(head: str, listed: "Sequence[Task]") -> None:
     rows = []
     for task in listed:
-        data = f"{', '.join(task.data.datasets)} ({', '.join(task.data.splits)}); {task.metric}"
-        rows.append((task.name, f"{task.description}\n{data}"))
+        data, splits = task.data, task.data.splits or filter(None, [task.data.split])
+        about = f"{data.path or ', '.join(data.datasets)} ({', '.join(splits)}); {task.metric}"
+        rows.append((task.name, f"{task.description}\n{about}"))
     # All but the name is in one column, which can be folded to any width.
-    print_table(("task", "description; datasets (splits); metric"), rows)
+    print_table((head, "description; datasets (splits); metric"), rows)
 
 
 def _print_task(task: "Task") -> None:

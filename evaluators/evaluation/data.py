@@ -12,6 +12,7 @@ import datasets
 
 from eyechart import datasets_scripts
 from eyechart.datasets_scripts import mini
+from eyechart.datasets_scripts.common.choice.passes import STRIDE
 from eyechart.datasets_scripts.common.errors import BadImageError, DataError, UsageError, unknown_name
 from eyechart.datasets_scripts.common.paths import check_not_empty
 from eyechart.datasets_scripts.common.prepared import cells, load_prepared
@@ -19,6 +20,7 @@ from eyechart.datasets_scripts.loading import prepared_dataset
 from eyechart.datasets_scripts.own_data import load_own
 from eyechart.datasets_scripts.own_data.rows import OwnData
 from eyechart.evaluators.evaluation.options import DataRequest
+from eyechart.evaluators.protocols.choice.circular_eval import CircularEval
 from eyechart.evaluators.protocols.protocol import CLUSTER
 from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.results.finished_runs import GIVEN, MINI, OFFICIAL, TaskKey
@@ -185,6 +187,7 @@ def _load_own(task: Task, request: DataRequest) -> LoadedData:
         path,
         task.protocol.kind,
         columns=data.columns,
+        empty=data.empty,
         image_dir=data.images,
         config=data.config,
         split=split,
@@ -194,9 +197,31 @@ def _load_own(task: Task, request: DataRequest) -> LoadedData:
         skip_bad=request.skip_bad,
         images=request.images,
     )
-    split = str(rows.split)
+    split, left_out = str(rows.split), datasets_scripts.left_out(rows)
+    # VLMEvalKit's tables have a row for each pass, and their ids in this column.
+    if isinstance(task.protocol, CircularEval) and data.columns.get("id") == "index":
+        rows = _with_passes(rows)
     options = {**own_options(task, split), "image_dir": data.images}
-    return LoadedData(rows, data.datasets[0], split, path, datasets_scripts.left_out(rows), data.config, options)
+    return LoadedData(rows, data.datasets[0], split, path, left_out, data.config, options)
+
+
+def _with_passes(rows: datasets.Dataset) -> datasets.Dataset:
+    """One row for each question, with its passes, if ids are numbered as in MMBench's tables (see `passes.py`).
+
+    Passes that the data do not have are not asked; the lowest one counts as the first.
+    """
+    indices = [int(name) for name in rows["id"] if name.isdecimal()]
+    questions: dict[int, list[int]] = {}
+    for place, index in enumerate(indices):
+        questions.setdefault(index % STRIDE, []).append(place)
+    if len(indices) < len(rows) or len(questions) == len(rows):
+        return rows
+    shown = rows.select_columns(["question", "hint", "options", "answer"])
+    passes: list[list[dict[str, Any]]] = [[] for _ in indices]
+    for places in questions.values():
+        places.sort(key=indices.__getitem__)
+        passes[places[0]] = [{"index": indices[at], "rotation": turn, **shown[at]} for turn, at in enumerate(places)]
+    return rows.add_column("passes", passes).select(sorted(places[0] for places in questions.values()))
 
 
 def own_options(task: Task, split: str) -> dict[str, Any]:

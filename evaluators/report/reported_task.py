@@ -40,7 +40,7 @@ class ReportedTask:
     def heading(self) -> str:
         """Paper, task, dataset and split, such as "Q-Bench A1 Perception (LLVisionQA, dev)"."""
         name = self.key.task
-        title = name if known_task(name) is None else f"{paper_of(name).name} {self.title}"
+        title = f"{paper_of(name).name} {self.title}".strip() if paper_of(name).citation else name
         return f"{title} ({self.data})"
 
     @property

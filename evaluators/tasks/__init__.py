@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +36,15 @@ TASKS: tuple[Task, ...] = (
     two_afc.FINE_TYPES,
     two_afc.FINE_MOS,
 )
+MORE = "more"
+"""Folder of task files for further benchmarks, and first part of their names; "all" does not include them."""
+
+
+@cache
+def more_tasks() -> dict[str, Task]:
+    """The tasks of these files by name."""
+    files = sorted((Path(__file__).parent / MORE).glob("*.yaml"))
+    return {task.name: task for file in files for task in read_tasks(file)}
 
 
 def known_task(name: str) -> Task | None:
@@ -44,7 +54,7 @@ def known_task(name: str) -> Task | None:
 
 def get_task(name: str) -> Task:
     """The task with exactly this name; raises UsageError for an unknown name."""
-    if (task := known_task(name)) is None:
+    if (task := known_task(name) or more_tasks().get(name)) is None:
         raise unknown_name("task", name, [task.name for task in TASKS], instead="`eyechart tasks` lists all")
     return task
 
@@ -52,10 +62,11 @@ def get_task(name: str) -> Task:
 def find_tasks(name: str) -> list[Task]:
     """The tasks of a task file, or those that a name means (`match_tasks`); raises UsageError if there are none."""
     if Path(name).suffix not in TASK_FILES:
-        return [get_task(match) for match in match_tasks([name], [task.name for task in TASKS])]
+        names = more_tasks() if _plain(name).startswith(MORE) else [task.name for task in TASKS]
+        return [get_task(match) for match in match_tasks([name], names)]
     tasks = read_tasks(Path(name))
     for task in tasks:
-        if known_task(task.name) is not None or task.name in DATASETS:
+        if known_task(task.name) is not None or task.name in (*more_tasks(), *DATASETS):
             raise UsageError(f"{name}: {task.name!r} is the name of an eyechart task or dataset; choose another name")
         if not re.fullmatch(r"\w[\w.-]*(/\w[\w.-]*)*", task.name):
             allowed = "letters, digits, '_', '-' and '.', with '/' between parts"
@@ -95,15 +106,17 @@ def paper_of(task: str) -> Paper:
         (Paper(name='Q-Bench', citation='Wu et al., ICLR 2024'), Paper(name='my_photos', citation=''))
     """
     benchmark = task.partition("/")[0]
-    if known_task(task) is None:
+    if (first := more_tasks().get(task)) is None and known_task(task) is None:
         return Paper(benchmark, "")
-    first = next(other for other in TASKS if other.name.startswith(f"{benchmark}/"))
+    first = first or next(other for other in TASKS if other.name.startswith(f"{benchmark}/"))
     name, _, rest = first.paper.partition(" (")
     return Paper(name, rest.partition(")")[0])
 
 
 def task_title(name: str) -> str:
-    """The title of a task within its paper or benchmark; "" for a task of your own that is a whole benchmark."""
+    """The title of a task within its paper or benchmark; "" for one that is a whole benchmark."""
+    if name in more_tasks():
+        return ""
     task = known_task(name)
     return name.partition("/")[2] if task is None else task.title
 

@@ -46,6 +46,8 @@ class TaskData:
     """Your own data: the folder to which paths of images are relative; None is the folder of `path`."""
     columns: Mapping[str, Any] = field(default_factory=dict)
     """Your own data: each documented column, mapped to the file's column or columns, as `load_own` takes them."""
+    empty: tuple[str, ...] = ()
+    """Your own data: texts that stand for an empty cell, such as "N/A"."""
 
     @property
     def default_datasets(self) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Your own tasks as files: YAML (see `docs/tutorial/own_benchmark.md`), or Python with `TASK` or `TASKS`."""
 
 import hashlib
+import re
 import runpy
 from collections.abc import Mapping
 from dataclasses import replace
@@ -40,6 +41,8 @@ class _Data(BaseModel):
     split: str | None = None
     config: str | None = None
     images: str | None = None
+    empty: list[str] = []
+    """Texts that stand for an empty cell, such as "N/A"."""
 
 
 class _File(BaseModel):
@@ -53,6 +56,8 @@ class _File(BaseModel):
     prompt: str = Field(min_length=1)
     blind_prompt: str = ""
     """The prompt without images, if the text of `prompt` mentions them; for multiple choice."""
+    hint: str = ""
+    """Form of `{hint}` in the prompts, such as "Hint: {} "; rows without a hint have nothing in its place."""
     columns: dict[str, str | list[str] | dict[str, Any]] = {}
     groups: list[str] = []
     cluster: str = ""
@@ -143,21 +148,22 @@ def _from_yaml(path: Path) -> Task:
         raise unknown_name("protocol", file.protocol, PROTOCOLS)
     protocol = PROTOCOLS[file.protocol]
     _check_prompt(file, protocol)
-    prompts = {DEFAULT: prompt_function(file.prompt)}
+    hint = file.hint or None
+    prompts = {DEFAULT: prompt_function(file.prompt, hint=hint)}
     if protocol.kind == "multiple choice":
         prompts[VLMEVALKIT] = vlmevalkit_prompt
     optional = {
-        "blind_prompt": prompt_function(file.blind_prompt) if file.blind_prompt else None,
+        "blind_prompt": prompt_function(file.blind_prompt, hint=hint) if file.blind_prompt else None,
         "prefill": file.prefill,
         "word_pairs": tuple(map(_word_pair, file.word_pairs)),
     }
     given: dict[str, Any] = {name: value for name, value in optional.items() if value}
     if unknown := given.keys() - protocol.__pydantic_fields__.keys():  # type: ignore[attr-defined]
         raise UsageError(f"protocol {file.protocol} does not take {', '.join(sorted(unknown))}")
-    digest = hashlib.sha256((file.prompt + file.blind_prompt).encode()).hexdigest()[:8]
+    digest = hashlib.sha256((file.prompt + file.blind_prompt + file.hint).encode()).hexdigest()[:8]
     defaults = protocol(prompts=prompts, prompt_id=f"{file.name}/{digest}", **given)
     return Task(
-        data=TaskData(**file.data.model_dump(), columns=file.columns),
+        data=TaskData(**{**file.data.model_dump(), "empty": tuple(file.data.empty)}, columns=file.columns),
         protocol=with_settings(defaults, file.settings, file.name),
         **file.model_dump(include={"name", "groups", "cluster", "description", "paper", "note"}),
     )
@@ -168,6 +174,8 @@ def _check_prompt(file: _File, protocol: type[Protocol]) -> None:
     shown, blind = ({name for _, name in template_pieces(text) if name} for text in (file.prompt, file.blind_prompt))
     if labels := sorted(_label_names(file.columns, protocol.kind) & (shown | blind)):
         raise _shows_label(labels[0])
+    if file.hint and re.fullmatch(r"[^{}]*\{\}[^{}]*", file.hint) is None:
+        raise UsageError(f"hint: write a text with one {{}} for the hint, such as 'Hint: {{}} '; found {file.hint!r}")
     images = {"image", "images"}
     if file.blind_prompt and (images & blind or "options" not in blind):
         raise UsageError("blind_prompt: must contain {options}, and neither {image} nor {images}")

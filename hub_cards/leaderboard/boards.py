@@ -19,7 +19,7 @@ from eyechart.evaluators.comparison.settings import WITHOUT_EFFECT
 from eyechart.evaluators.evaluation.data import DataRequest, load_data, own_options, undecoded_rows
 from eyechart.evaluators.published import published_tables
 from eyechart.evaluators.results.results_file import AVERAGE
-from eyechart.evaluators.tasks import TASKS, dataset_title, find_tasks, headline_of, paper_of, task_title
+from eyechart.evaluators.tasks import TASKS, dataset_title, find_tasks, headline_of, more_tasks, paper_of, task_title
 from eyechart.evaluators.tasks.task import Task
 from eyechart.evaluators.tasks.task_file import TASK_FILES
 from eyechart.hub_cards.recomputing import LOCAL_OPTIONS, plain
@@ -211,7 +211,7 @@ def own_boards(files: Sequence[Path]) -> list[Board]:
     """One board for each task of some task files; several entries may have the same file. Python files are executed."""
     first: dict[str, tuple[Path, Task]] = {}
     for file in files:
-        if file.suffix not in TASK_FILES:
+        if file.suffix not in TASK_FILES and str(file) not in more_tasks():
             raise UsageError(f"--tasks {file} is not a task file; expected a file that ends in {', '.join(TASK_FILES)}")
         for task in find_tasks(str(file)):
             first_file, known = first.setdefault(task.name, (file, task))
@@ -245,5 +245,5 @@ def _own_board(file: Path, task: Task) -> Board:
         name=task.name,
         items=len(rows) if rows is not None else next(iter(official), None),
         parts=tuple(parts),
-        file=file.name,
+        file=file.name if file.suffix else str(file),
     )

@@ -35,7 +35,7 @@ from eyechart.hub_cards.leaderboard import boards
 from tests.evaluators.backends import architectures
 from tests.evaluators.backends.endpoint.model_server import ModelServer
 from tests.evaluators.scripted_server import PATH, Script, completion
-from tests.evaluators.tasks.doors import write_pairs, write_photos, write_questions
+from tests.evaluators.tasks.doors import mmbench_rows, write_pairs, write_photos, write_questions, write_release
 
 RELEASES = {
     "LLVisionQA": "llvisionqa",
@@ -72,6 +72,7 @@ def _build(folder: Path) -> None:
     _answer_file(releases)
     _regressor()
     _seed_bench()
+    write_release(releases / "K-MMBench" / "data" / "dev-00000-of-00001.parquet", mmbench_rows())
     write_questions(folder)
     write_photos(folder)
     write_pairs(folder)

@@ -167,6 +167,7 @@ def test_requirements_of_a_run(arguments, message, tmp_path, monkeypatch, any_sc
         ("a binary file", "note: \xff\xfe", "cannot be read"),
         ("a task's description of 1 MB", f"description: {'x' * 10**6}", "description: "),
         ("a lone surrogate in a task file", 'note: "\\ud800"', "Task: note: "),
+        ("a form of the hint that reads an attribute", "hint: '{0.__class__}'", "hint: write a text with one {} for"),
     ),
 )
 def test_task_files(tmp_path, text, message):

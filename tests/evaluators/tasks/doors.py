@@ -6,10 +6,12 @@ import io
 import json
 from pathlib import Path
 
+import datasets
 import numpy as np
 from PIL import Image
 from pyarrow import parquet
 
+from eyechart.datasets_scripts.common.choice.passes import STRIDE
 from eyechart.evaluators.results.results_file import read_results
 from tests.evaluators.command_line import invoke
 
@@ -93,3 +95,43 @@ def write_pairs(folder: Path) -> None:
         for i, j in pairs
     ]
     write_lines(folder / "my_pairs.jsonl", lines)
+
+
+OPTIONS = {7: ["빨강", "초록", "파랑", "회색"], 9: ["예", "아니요"], 12: ["하나", "둘", "셋"]}
+"""Options of three questions by index; the first one of each is right."""
+
+
+def write_release(path, rows):
+    """A table in Parquet with embedded images, as the Hub has it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    table = datasets.Dataset.from_dict(columns).cast_column("image", datasets.Image())
+    table.to_parquet(path)
+    return path
+
+
+def mmbench_rows(left_out=()):
+    """The rows of three questions, one for each pass, with the columns of K-MMBench and MMBench-ru."""
+    rows = []
+    for place, (question, options) in enumerate(OPTIONS.items()):
+        for turn in range(len(options)):
+            shown = [*options[-turn:], *options[:-turn]] if turn else options
+            if (index := question + turn * STRIDE) in left_out:
+                continue
+            rows.append(
+                {
+                    "index": index,
+                    "question": f"질문 {question}?",
+                    "hint": "사진을 보세요." if question == 7 else "nan",
+                    **{letter: text for letter, text in zip("ABCD", [*shown, None, None], strict=False)},
+                    "answer": "ABCD"[turn],
+                    "category": ["image_scene", "ocr", "ocr"][place],
+                    "image": {"bytes": png(place), "path": None},
+                    "source": "test",
+                    "l2-category": ["coarse_perception", "finegrained_perception", "finegrained_perception"][place],
+                    "comment": None,
+                    "split": "dev",
+                }
+            )
+    # The passes of a release are not next to each other.
+    return sorted(rows, key=lambda row: row["index"])

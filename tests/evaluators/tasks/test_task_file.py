@@ -242,6 +242,11 @@ def test_templates_become_prompts(template, row, expected):
         ({"settings": {"erly_stop": True}}, "unknown setting 'erly_stop' of my_questions; did you mean 'early_stop'?"),
         ({"word_pairs": ["good/poor"]}, "protocol circular_eval does not take word_pairs"),
         *(({"word_pairs": [pair]}, f"found {pair!r}") for pair in ("good", "good+bad/bad")),
+        *(
+            ({"hint": hint}, f"hint: write a text with one {{}} for the hint, such as 'Hint: {{}} '; found {hint!r}")
+            for hint in ("Hint", "{hint}", "{} {}")
+        ),
+        ({"data": {"path": "a.tsv", "empty": "N/A"}}, "data.empty: Input should be a valid list; found 'N/A'"),
         ({"protocol": "description"}, "description has no options; leave out"),
         ({"protocol": "quality_assessment", "prompt": "{images}", "groups": None, "cluster": "x"}, "leave cluster out"),
         ({"protocol": "paired_comparison", "prompt": "{images}"}, "groups: paired_comparison is broken down only by"),
