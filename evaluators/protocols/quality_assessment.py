@@ -144,7 +144,7 @@ class QualityAssessment(Protocol):
     words."""
     word_pair: str | None = None
     """Words whose logits give the score, such as high/low; by default the task's first pair."""
-    levels: Annotated[tuple[str, ...], Field(strict=False)] | None = None
+    levels: tuple[str, ...] | None = None
     """Names of levels, best first, whose logits give the score instead of a word pair, as in Q-Align: the expected
     level, for example [excellent, good, fair, poor, bad]."""
     temperature: Positive = 100.0

@@ -185,6 +185,15 @@ AESTHETIC_LINE = f"{CHOOSE_ONE} A) High B) Medium C) Low. You should output the 
 FIRST, SECOND = "This is the first image", "This is the second image"
 BETTER = "Which image has a better visual quality? A. The first image. B. The second image. Answer with the option's "
 BETTER += "letter from the given choices directly."
+RATING = (
+    "You are doing the image quality assessment task. Here is the question: What is your overall rating on the "
+    "quality of this picture? The rating should be a float between 1 and 5, rounded to two decimal places, with 1"
+    " representing very poor quality and 5 representing excellent quality."
+)
+THINKING = (
+    "First output the thinking process in <think> </think> tags and then output the final answer with only one "
+    "score in <answer> </answer> tags."
+)
 # Tasks; name of the prompt; a row; what is asked. Above each, where that is printed or sent.
 PROMPTS = [
     # Q-Bench, Sec. 2.2.3 and A.2.1; of two images, no source.
@@ -197,6 +206,9 @@ PROMPTS = [
     # Q-Bench, Sec. 2.4.1; Q-Future/Q-Bench, example_code_for_idefics/a3_assessment_all.py.
     (A3, DEFAULT, {}, "Rate the quality of the image.<image>"),
     (A3, "numerical", {}, "Score the quality of the image from 1 to 5, with 1 as lowest and 5 as highest.<image>"),
+    # Q-Future/Q-Align, q_align/evaluate/scorer.py; TianheWu/VisualQuality-R1, README.md.
+    (A3, "q-align", {}, "How would you rate the quality of this image?\n<image>"),
+    (A3, "answer-tag", {}, f"<image>{RATING} {THINKING}"),
     # open-compass/VLMEvalKit, vlmeval/dataset/image_mcq.py, ImageMCQDataset.build_prompt.
     (MMBENCH, DEFAULT, APPLES, f"<image>{APPLES_ASKED}{INSTRUCTED}"),
     (MMBENCH, DEFAULT, HINTED, f"<image>Hint: Look at the bowl.\n{APPLES_ASKED}{INSTRUCTED}"),
