@@ -123,12 +123,13 @@ def known_arguments(option: str) -> dict[str, tuple[type, str]]:
 
         loading = ("revision", "adapter", "chat_template", "processor", "device_map", "attention", "trust_remote_code")
         server = ("served_name", "concurrency", "timeout", "max_retries", "top_logprobs", "extra_body", "serve_timeout")
+        server += ("price", "max_cost")
         names = {LoadOptions: loading, EndpointOptions: server, Sampling: ("top_p", "seed"), Checkpoint: ("step",)}
     else:
         from eyechart.evaluators.judging import JudgeOptions
 
-        server = ("base_url", "concurrency", "timeout", "max_retries", "extra_body")
-        judge = ("temperature", "max_tokens", "price", "max_cost")
+        server = ("base_url", "concurrency", "timeout", "max_retries", "extra_body", "price", "max_cost")
+        judge = ("temperature", "max_tokens")
         names = {EndpointOptions: server, JudgeOptions: judge, ChatOptions: ("system_prompt", "thinking")}
     known = {name: (owner, name) for owner, fields_of in names.items() for name in fields_of}
     # A run has a seed of its own.

@@ -27,16 +27,15 @@ if TYPE_CHECKING:
 
 
 HISTORY_FOLDER = "eyechart_history"
-_FILES = (".json", ".csv", ".svg", ".png", ".pdf")
-_RUNS_HELP = "Folders of two or more finished runs."
 _HISTORY_HELP = """Show the scores of the runs below DIR over the steps of their models, with a figure for each task. A
 step is read from the model's name or the run's folder, such as checkpoint-500, if --model-arg step did not give it."""
-_OUT_HELP = f"""Write .json, or .csv with the flipped items. With --history, the folder for the figures
-(default: {HISTORY_FOLDER})."""
+_OUT_HELP = f"Write .json, or .csv with the flipped items; with --history, figures (default: {HISTORY_FOLDER})."
 
 
 def compare(
-    runs: Annotated[list[Path] | None, typer.Argument(metavar="A B...", help=_RUNS_HELP)] = None,
+    runs: Annotated[
+        list[Path] | None, typer.Argument(metavar="A B...", help="Folders of two or more finished runs.")
+    ] = None,
     task: Annotated[Texts, cli_option("Compare only this task. Repeatable.")] = None,
     common: Annotated[bool, cli_option("Compare only the items that both runs have.", "--common")] = False,
     allow: Annotated[Texts, cli_option("Compare even if this setting differs. Repeatable.", metavar="SETTING")] = None,
@@ -56,9 +55,7 @@ def compare(
 
     if history is not None:
         if runs or common:
-            raise UsageError(
-                f"--history {history} takes the runs below it; leave out {runs[0] if runs else '--common'}"
-            )
+            raise UsageError(f"--history {history} takes the runs below it; leave out other runs and --common")
         return _show_history(history, task or [], allow or [], out or Path(HISTORY_FOLDER))
     comparison = compare_many(read_runs(runs or []), task or [], common=common, allowed=allow or [], seed=seed)
     pairs = comparison.pairs
@@ -87,7 +84,7 @@ def _show_history(folder: Path, tasks: Sequence[str], allowed: Sequence[str], ou
     from eyechart.evaluators.results.notes import note
     from eyechart.evaluators.results.score_rows import headline_row
 
-    if out.suffix in _FILES or out.is_file():
+    if out.suffix in (".svg", ".png", ".pdf") or out.is_file():
         raise UsageError(f"--out {out} is not allowed with --history; expected a folder, for several figures")
     histories = read_history(folder, tasks, allowed)
     table = scores_table(f"{folder}: {len(histories.runs)} runs", "step", ("score", "95 % interval", "n"))
@@ -109,10 +106,8 @@ def _show_history(folder: Path, tasks: Sequence[str], allowed: Sequence[str], ou
     if any(task.can_be_allowed for task in histories.refused):
         notes.append(note("allow"))
     lines = [each.text for each in notes]
-    if histories.only_in_one:
-        lines.append(f"only in one run: {', '.join(histories.only_in_one)}")
-    if histories.tasks:
-        lines.append(f"Figures: {out}")
+    lines += [f"only in one run: {', '.join(histories.only_in_one)}"] if histories.only_in_one else []
+    lines += [f"Figures: {out}"] if histories.tasks else []
     print_notes(console(), *lines)
     if histories.refused:
         raise typer.Exit(1)

@@ -142,11 +142,7 @@ class ModelOptions:
         others = [pair for pair in self.model_arg or () if pair.partition("=")[0] not in engine]
         parsed = parse_arguments("--model-arg", others)
         loading, asking = parsed[LoadOptions], parsed[EndpointOptions]
-        alone = {
-            **_named(asking, "served_name"),
-            **_named(loading, "adapter", "revision"),
-            **_named(parsed[Checkpoint]),
-        }
+        alone = _named(asking, "served_name") | _named(loading, "adapter", "revision") | _named(parsed[Checkpoint])
         self._check_models(alone)
         server = None if self.serve is None else self._new_server(self.serve, folder / "server.log")
         thinking = None if self.thinking is None else parse_thinking(self.thinking)

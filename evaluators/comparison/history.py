@@ -1,7 +1,6 @@
 """A score over training steps: the runs below a folder, one for each checkpoint of a model."""
 
 import re
-from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,8 +56,6 @@ def read_history(folder: Path, tasks: Sequence[str] = (), allowed: Collection[st
 
     Raises UsageError for fewer than two runs, and for runs without a step or with the same step.
     """
-    if not folder.is_dir():
-        raise UsageError(f"--history {folder} is no folder; expected a folder with finished runs below it")
     folders = sorted(file.parent for file in folder.rglob(RESULTS_FILE))
     if len(folders) < 2:
         count = "one run" if folders else "no run"
@@ -78,13 +75,15 @@ def read_history(folder: Path, tasks: Sequence[str] = (), allowed: Collection[st
         by_step[step] = run
     runs = dict(sorted(by_step.items()))
     allowed = allowed_names(allowed, runs.values())
-    histories, refused, differ = [], [], dict[tuple[str, str, str], None]()
-    keys = chosen_keys([*runs.values()], tasks)
-    for key in keys:
+    histories, refused, alone, differ = [], [], list[str](), dict[tuple[str, str, str], None]()
+    for key in chosen_keys([*runs.values()], tasks):
         with_task = {step: run for step, run in runs.items() if key in run.tasks}
         first, *others = with_task.values()
         # The datasets of an average are shown one by one.
-        if key.dataset == AVERAGE or not others:
+        if key.dataset == AVERAGE:
+            continue
+        if not others:
+            alone.append(key.title)
             continue
         try:
             score = headline_of_all(key, [first, *others])
@@ -99,18 +98,12 @@ def read_history(folder: Path, tasks: Sequence[str] = (), allowed: Collection[st
             refused.append(Refused(key.title, (error.reason,), can_be_allowed=False))
         else:
             histories.append(History(key, score, {step: run.tasks[key] for step, run in with_task.items()}))
-    counts = Counter(key for run in runs.values() for key in run.tasks)
-    alone = tuple(key.title for key in keys if counts[key] == 1 and key.dataset != AVERAGE)
-    return Histories(tuple(histories), tuple(refused), alone, tuple(runs.values()), tuple(differ))
+    return Histories(tuple(histories), tuple(refused), tuple(alone), tuple(runs.values()), tuple(differ))
 
 
 def _step_of(run: Run, above: Path) -> int | None:
     """The step that was given, or that the model's name or the run's folder has."""
     request = run.results.request or {}
-    for pair in request.get("model_arg") or ():
-        name, _, text = str(pair).partition("=")
-        if name == "step" and text.isdecimal():
-            return int(text)
-    models = dict.fromkeys(result.model for result in run.results.tasks)
-    given = [str(name) for name in request.get("model") or ()]
-    return read_step(*models, *given, str(run.folder.relative_to(above)))
+    given = [pair for pair in map(str, request.get("model_arg") or ()) if pair.startswith("step=")]
+    models = [*(result.model for result in run.results.tasks), *map(str, request.get("model") or ())]
+    return read_step(*given, *models, str(run.folder.relative_to(above)))

@@ -45,10 +45,8 @@ class Chart:
     """Indices of labels that begin a group; dot plots leave a gap there."""
     is_extra: bool = True
     """Whether the page shows it only under "More figures"."""
-    axis: str = "rounds"
-    """Label of the axis of labels of a line chart."""
     places: tuple[float, ...] = ()
-    """Where the labels of a line chart are on their axis; empty places them evenly."""
+    """Where the labels of a line chart, which are steps, are on their axis; without places, they are rounds."""
 
     @property
     def table(self) -> Table:
@@ -84,7 +82,6 @@ def history_chart(history: History) -> Chart:
         ),
         f"{history.score.label}, in %" if column.is_percent else history.score.label,
         _WHISKERS,
-        axis="step",
         places=tuple(map(float, history.results)),
     )
 

@@ -188,7 +188,7 @@ def _lines(chart: Chart) -> "Figure":
     # At most eight labels fit on the axis.
     step = math.ceil(len(labels) / 8)
     axes.set_xticks(places[::step], labels[::step])
-    axes.set_xlabel(chart.axis)
+    axes.set_xlabel("step" if chart.places else "rounds")
     axes.set_ylabel(chart.unit)
     axes.grid(axis="y")
     axes.spines[["top", "right"]].set_visible(False)

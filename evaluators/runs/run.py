@@ -116,7 +116,7 @@ def execute(
         # Precomputed predictions are matched with all requests, in each process.
         if processes.count > 1 and backend.writes_replies:
             backend = DistributedBackend(backend, processes)
-        tracking.begin(run.name or backend.name, folder, run.request, task_runs, messages)
+        tracking.begin((run.name or backend.name, backend.name, str(folder)), run.request, task_runs, messages)
         previous: Results | None = None
         with suppress(DataError):
             previous = read_results(folder) if is_main else None

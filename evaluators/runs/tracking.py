@@ -16,12 +16,12 @@ import logging
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 from rich.console import Console
 
@@ -36,97 +36,52 @@ from eyechart.evaluators.runs.console import print_line
 from eyechart.evaluators.runs.task_runs import TaskRun
 from eyechart.evaluators.tasks import known_task
 
-_PROJECT = "eyechart"
 _TRACES_PER_CALL = 500
+# Characters of an error that are shown.
 _LONGEST = 300
-"""Characters of an error that are shown."""
 
 
-class _Tracker(Protocol):
-    """A tracker's run, which begins when the object is made."""
+class _Tracker(NamedTuple):
+    """The functions of a tracker's run that has begun."""
 
-    def __init__(self, project: str, name: str, config: dict[str, Any]) -> None: ...
-
-    def log(self, scores: dict[str, float], step: int) -> None: ...
-
-    def end(self, files: Sequence[Path]) -> None: ...
-
-
-class _Trackio:
-    def __init__(self, project: str, name: str, config: dict[str, Any]) -> None:
-        import trackio
-
-        self._package = trackio
-        options = {"embed": False, "auto_log_gpu": False, "auto_log_cpu": False}
-        self._run = trackio.init(project, name=name, config=config, **options)
-
-    def log(self, scores: dict[str, float], step: int) -> None:
-        self._run.log(scores, step)
-
-    def log_items(self, name: str, items: Iterable[Item], step: int) -> None:
-        remaining = map(self._trace, items)
-        while part := [*islice(remaining, _TRACES_PER_CALL)]:
-            self._run.log({name: part}, step)
-
-    def _trace(self, item: Item) -> Any:
-        values = item.record()
-        turns = {"user": values.pop("prompt") or item.question, "assistant": values.pop("text") or item.error}
-        messages = [{"role": role, "content": text or ""} for role, text in turns.items()]
-        return self._package.Trace(messages, metadata=_plain(values))
-
-    def end(self, files: Sequence[Path]) -> None:
-        try:
-            for file in files:
-                self._run.log_artifact(file, type="report")
-        finally:
-            self._package.finish()
+    log: Callable[[dict[str, Any], int], Any]
+    upload: Callable[[str], Any]
+    finish: Callable[[], Any]
+    trace: Callable[..., Any] | None = None
 
 
-class _Wandb:
-    def __init__(self, project: str, name: str, config: dict[str, Any]) -> None:
-        import wandb
+def _trackio(project: str, name: str, config: dict[str, Any]) -> _Tracker:
+    import trackio
 
-        self._package = wandb
-        settings = wandb.Settings(silent=True, console="off")
-        self._run = wandb.init(project=project, name=name, config=config, reinit="finish_previous", settings=settings)
-
-    def log(self, scores: dict[str, float], step: int) -> None:
-        self._run.log(scores, step=step)
-
-    def end(self, files: Sequence[Path]) -> None:
-        artifact = self._package.Artifact(f"report-{self._run.id}", "report")
-        for file in files:
-            artifact.add_file(str(file))
-        self._run.log_artifact(artifact)
-        self._run.finish()
+    run = trackio.init(project, name=name, config=config, embed=False, auto_log_gpu=False, auto_log_cpu=False)
+    return _Tracker(run.log, partial(run.log_artifact, type="report"), trackio.finish, trackio.Trace)
 
 
-class _Mlflow:
-    def __init__(self, project: str, name: str, config: dict[str, Any]) -> None:
-        import mlflow
+def _wandb(project: str, name: str, config: dict[str, Any]) -> _Tracker:
+    import wandb
 
-        self._package = mlflow
-        logging.getLogger("mlflow").setLevel(logging.WARNING)
-        mlflow.end_run()
-        mlflow.set_experiment(project)
-        mlflow.start_run(run_name=name)
-        mlflow.log_params(config)
-
-    def log(self, scores: dict[str, float], step: int) -> None:
-        self._package.log_metrics(scores, step=step)
-
-    def end(self, files: Sequence[Path]) -> None:
-        for file in files:
-            self._package.log_artifact(str(file))
-        self._package.end_run()
+    settings = wandb.Settings(silent=True, console="off")
+    run = wandb.init(project=project, name=name, config=config, reinit="finish_previous", settings=settings)
+    return _Tracker(run.log, partial(run.log_artifact, type="report"), run.finish)
 
 
-_TRACKERS: Mapping[str, tuple[type[_Tracker], str]] = {
-    "trackio": (_Trackio, "TRACKIO_PROJECT"),
-    "wandb": (_Wandb, "WANDB_PROJECT"),
-    "mlflow": (_Mlflow, "MLFLOW_EXPERIMENT_NAME"),
+def _mlflow(project: str, name: str, config: dict[str, Any]) -> _Tracker:
+    import mlflow
+
+    logging.getLogger("mlflow").setLevel(logging.WARNING)
+    mlflow.end_run()
+    mlflow.set_experiment(project)
+    mlflow.start_run(run_name=name)
+    mlflow.log_params(config)
+    return _Tracker(mlflow.log_metrics, mlflow.log_artifact, mlflow.end_run)
+
+
+_TRACKERS: Mapping[str, tuple[Callable[..., _Tracker], str]] = {
+    "trackio": (_trackio, "TRACKIO_PROJECT"),
+    "wandb": (_wandb, "WANDB_PROJECT"),
+    "mlflow": (_mlflow, "MLFLOW_EXPERIMENT_NAME"),
 }
-"""By the name of its package: the tracker, and the variable that names the project."""
+"""By the name of its package: what begins a tracker's run, and the variable that names the project."""
 
 
 class Tracking:
@@ -144,7 +99,6 @@ class Tracking:
         self._name, colon, project = (tracker or "").partition(":")
         self._step, self._given_step = 0, step
         self._tracker: _Tracker | None = None
-        self._is_warned = False
         self._messages: Console
         if tracker is None:
             return
@@ -156,37 +110,33 @@ class Tracking:
         # A folder of this name, as wandb makes one, is a package without an origin.
         if spec is None or spec.origin is None:
             raise UsageError(f"--track {self._name} needs {self._name}: pip install 'eyechart[{self._name}]'")
-        self._class, variable = _TRACKERS[self._name]
-        self._project = project or os.environ.get(variable) or _PROJECT
+        self._start, variable = _TRACKERS[self._name]
+        self._project = project or os.environ.get(variable) or "eyechart"
 
     def begin(
-        self, model: str, folder: Path, request: Mapping[str, Any] | None, task_runs: Sequence[TaskRun], out: Console
+        self, names: Sequence[str], request: Mapping[str, Any] | None, task_runs: Sequence[TaskRun], out: Console
     ) -> None:
-        """Begin the tracker's run for a model; `request` has the options of the run, `out` gets the messages."""
+        """Begin the tracker's run; `names` are those of the model, and its folders, one of which may have the step.
+
+        `request` has the options of the run, `out` gets the messages.
+        """
         if not self._name:
             return
-        steps = (self._given_step, read_step(model), read_step(str(folder)))
-        self._step = next((step for step in steps if step is not None), 0)
-        self._messages, self._is_warned = out, False
+        self._step = self._given_step if self._given_step is not None else read_step(*names) or 0
+        self._messages = out
 
         def start() -> None:
-            settings = {
-                f"{task_run.task.name}/{setting.name}": setting.default
-                for task_run in task_runs
-                for setting in list_settings(task_run.options.protocol(task_run.task))
-            }
-            config = _plain({**(request or {}), **settings, "model": model, "step": self._step})
-            self._tracker = self._class(self._project, model_label(model), config)
+            listed = {run.task.name: list_settings(run.options.protocol(run.task)) for run in task_runs}
+            settings = {f"{task}/{each.name}": each.default for task, of_task in listed.items() for each in of_task}
+            config = _plain({**(request or {}), **settings, "model": names[0], "step": self._step})
+            self._tracker = self._start(self._project, model_label(names[0]), config)
 
         self._call(start)
 
     def add(self, result: TaskResult) -> None:
         """Send the headline score of a finished task, and the items to a tracker that takes them."""
-        tracker, name = self._tracker, _name(result)
-        if tracker is not None and (scores := dict(_scores(result, name))):
-            self._call(partial(tracker.log, scores, self._step))
-        if isinstance(tracker, _Trackio):
-            self._call(partial(tracker.log_items, f"{name}/items", result.items, self._step))
+        if self._tracker is not None:
+            self._call(partial(_send, self._tracker, result, self._step))
 
     def end(self, results: Sequence[TaskResult], files: Sequence[Path]) -> None:
         """Send the averages of tasks over datasets and the files that exist, and end the tracker's run."""
@@ -194,46 +144,50 @@ class Tracking:
             if result.dataset == AVERAGE:
                 self.add(result)
         if self._tracker is not None:
-            self._call(partial(self._tracker.end, [file for file in files if file.is_file()]))
+            self._call(partial(_end, self._tracker, [str(file) for file in files if file.is_file()]))
         self._tracker = None
 
     def _call(self, function: Callable[[], None]) -> None:
         """Call a tracker without what it prints; trackio warns where others raise."""
+        problem = ""
         with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
                 function()
             # Any error of a package that is not ours.
             except Exception as error:
-                self._tracker = None
-                self._say(f"{type(error).__name__}: {error}", "The run goes on without it")
-                return
-        texts = [str(each.message) for each in caught if each.category is UserWarning]
-        if texts and not self._is_warned:
-            self._is_warned = True
-            self._say(texts[0], "The run goes on")
-
-    def _say(self, problem: str, what: str) -> None:
-        problem = " ".join(problem.split())[:_LONGEST].rstrip(".")
-        print_line(self._messages, f"warning: tracking with {self._name}: {problem}. {what}.", "yellow")
+                self._tracker, problem = None, f"{type(error).__name__}: {error}"
+        warned = (str(each.message) for each in caught if each.category is UserWarning)
+        if problem := " ".join((problem or next(warned, "")).split())[:_LONGEST].rstrip("."):
+            print_line(self._messages, f"warning: tracking with {self._name}: {problem}. The run goes on.", "yellow")
 
 
-def _name(result: TaskResult) -> str:
-    """The task; with the dataset, if the task has several."""
-    task = known_task(result.task)
+def _send(tracker: _Tracker, result: TaskResult, step: int) -> None:
+    """Send the headline score, the bounds of its 95 % interval and n, as far as they are defined, and the items."""
+    task, spec, scores = known_task(result.task), result.headline_spec(), result.scores or {}
     has_several = task is not None and len(task.data.datasets) > 1
-    return f"{result.task}/{result.dataset}" if has_several else result.task
-
-
-def _scores(result: TaskResult, name: str) -> Iterator[tuple[str, float]]:
-    """The headline score, the bounds of its 95 % interval and n, as far as they are defined."""
-    spec, scores = result.headline_spec(), result.scores or {}
+    name = f"{result.task}/{result.dataset}" if has_several else result.task
     if spec is not None:
         low, high = spec.bounds(scores) or (None, None)
         values = {spec.key: spec.value(scores), "low": low, "high": high, "n": spec.n(scores)}
-        for key, value in values.items():
-            if value is not None and math.isfinite(value):
-                yield f"{name}/{key}", value
+        known = {key: value for key, value in values.items() if value is not None and math.isfinite(value)}
+        tracker.log({f"{name}/{key}": value for key, value in known.items()}, step)
+    traces = (tracker.trace(_turns(item), _plain(item.record())) for item in result.items if tracker.trace)
+    while part := [*islice(traces, _TRACES_PER_CALL)]:
+        tracker.log({f"{name}/items": part}, step)
+
+
+def _turns(item: Item) -> list[dict[str, str]]:
+    turns = {"user": item.prompt or item.question, "assistant": item.text or item.error}
+    return [{"role": role, "content": text or ""} for role, text in turns.items()]
+
+
+def _end(tracker: _Tracker, files: Sequence[str]) -> None:
+    try:
+        for file in files:
+            tracker.upload(file)
+    finally:
+        tracker.finish()
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:

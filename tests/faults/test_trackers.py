@@ -59,7 +59,7 @@ def test_trackers_that_fail(function, tmp_path, monkeypatch):
     done = invoke(*PERCEPTION, "--track", "mlflow", "--out", tmp_path / "run", code=0)
     lines = [line for line in done.stderr.splitlines() if "tracking" in line]
     assert lines == [
-        "warning: tracking with mlflow: ConnectionError: no server at http://127.0.0.1:9. The run goes on without it."
+        "warning: tracking with mlflow: ConnectionError: no server at http://127.0.0.1:9. The run goes on."
     ]
     (result,) = read_results(tmp_path / "run").tasks
     assert result.scores and (tmp_path / "run" / "report.html").is_file()
