@@ -37,8 +37,7 @@ from eyechart.evaluators.runs.task_runs import TaskRun
 from eyechart.evaluators.tasks import known_task
 
 _TRACES_PER_CALL = 500
-# Characters of an error that are shown.
-_LONGEST = 300
+_ERROR_LENGTH = 300
 
 
 class _Tracker(NamedTuple):
@@ -60,8 +59,9 @@ def _trackio(project: str, name: str, config: dict[str, Any]) -> _Tracker:
 def _wandb(project: str, name: str, config: dict[str, Any]) -> _Tracker:
     import wandb
 
-    settings = wandb.Settings(silent=True, console="off")
-    run = wandb.init(project=project, name=name, config=config, reinit="finish_previous", settings=settings)
+    # Before a run begins, so that a missing key is an error and no question to the user.
+    wandb.setup(wandb.Settings(silent=True, console="off"))
+    run = wandb.init(project=project, name=name, config=config, reinit="finish_previous")
     return _Tracker(run.log, partial(run.log_artifact, type="report"), run.finish)
 
 
@@ -158,7 +158,7 @@ class Tracking:
             except Exception as error:
                 self._tracker, problem = None, f"{type(error).__name__}: {error}"
         warned = (str(each.message) for each in caught if each.category is UserWarning)
-        if problem := " ".join((problem or next(warned, "")).split())[:_LONGEST].rstrip("."):
+        if problem := " ".join((problem or next(warned, "")).split())[:_ERROR_LENGTH].rstrip("."):
             print_line(self._messages, f"warning: tracking with {self._name}: {problem}. The run goes on.", "yellow")
 
 
