@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
+from eyechart.datasets_scripts.common.errors import UsageError, check_ranges, unknown_name
 from eyechart.evaluators.backends.chat import ChatOptions, Sampling
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.evaluation.options import (
@@ -31,6 +31,22 @@ _data_arg = "Setting of the dataset, JSON or text; skip_missing=true leaves out 
 _judge_arg = "Option of the judge, such as base_url=URL or max_cost=3; see `eyechart run --help-args`. Repeatable."
 DataArgs = Annotated[Texts, data_option(_data_arg, metavar="NAME=VALUE")]
 DATA_DIR_HELP = "Folder of the release. Without it, the official release is downloaded if possible. Repeatable."
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where a model stands in its training.
+
+    Attributes:
+        step: Its training step, at least 0, for `--track` and `compare --history`; by default the number in a name such
+            as checkpoint-500.
+    """
+
+    step: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a step that is out of range."""
+        check_ranges(self, step=(0, 1e15))
 
 
 @dataclass(frozen=True)
@@ -108,12 +124,13 @@ def known_arguments(option: str) -> dict[str, tuple[type, str]]:
 
         loading = ("revision", "adapter", "chat_template", "processor", "device_map", "attention", "trust_remote_code")
         server = ("served_name", "concurrency", "timeout", "max_retries", "top_logprobs", "extra_body", "serve_timeout")
-        names = {LoadOptions: loading, EndpointOptions: server, Sampling: ("top_p", "seed")}
+        server += ("price", "max_cost")
+        names = {LoadOptions: loading, EndpointOptions: server, Sampling: ("top_p", "seed"), Checkpoint: ("step",)}
     else:
         from eyechart.evaluators.judging import JudgeOptions
 
-        server = ("base_url", "concurrency", "timeout", "max_retries", "extra_body")
-        judge = ("temperature", "max_tokens", "price", "max_cost")
+        server = ("base_url", "concurrency", "timeout", "max_retries", "extra_body", "price", "max_cost")
+        judge = ("temperature", "max_tokens")
         names = {EndpointOptions: server, JudgeOptions: judge, ChatOptions: ("system_prompt", "thinking")}
     known = {name: (owner, name) for owner, fields_of in names.items() for name in fields_of}
     # A run has a seed of its own.

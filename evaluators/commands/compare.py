@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from eyechart.datasets_scripts.common.errors import DataError, EyechartError
+from eyechart.datasets_scripts.common.errors import DataError, EyechartError, UsageError
+from eyechart.datasets_scripts.common.whole import write_whole, writing
 from eyechart.evaluators.evaluation.options import Texts, cli_option
 from eyechart.evaluators.runs.console import (
     add_heading,
@@ -25,13 +26,22 @@ if TYPE_CHECKING:
     from eyechart.evaluators.comparison.compare import Comparison, ManyRuns
 
 
+HISTORY_FOLDER = "eyechart_history"
+_HISTORY_HELP = """Show the scores of the runs below DIR over the steps of their models, with a figure for each task. A
+step is read from the model's name or the run's folder, such as checkpoint-500, if --model-arg step did not give it."""
+_OUT_HELP = f"Write .json, or .csv with the flipped items; with --history, figures (default: {HISTORY_FOLDER})."
+
+
 def compare(
-    runs: Annotated[list[Path], typer.Argument(metavar="A B...", help="Folders of two or more finished runs.")],
+    runs: Annotated[
+        list[Path] | None, typer.Argument(metavar="A B...", help="Folders of two or more finished runs.")
+    ] = None,
     task: Annotated[Texts, cli_option("Compare only this task. Repeatable.")] = None,
     common: Annotated[bool, cli_option("Compare only the items that both runs have.", "--common")] = False,
     allow: Annotated[Texts, cli_option("Compare even if this setting differs. Repeatable.", metavar="SETTING")] = None,
     seed: Annotated[int, cli_option("Seed for the bootstrap.", min=0)] = 0,
-    out: Annotated[Path | None, cli_option("Write .json, or .csv with the flipped items.", metavar="FILE")] = None,
+    history: Annotated[Path | None, cli_option(_HISTORY_HELP, metavar="DIR")] = None,
+    out: Annotated[Path | None, cli_option(_OUT_HELP, metavar="FILE|DIR")] = None,
 ) -> None:
     """Test whether runs differ, item by item, adjusted for the number of tests.
 
@@ -43,7 +53,11 @@ def compare(
     from eyechart.evaluators.comparison.notes import table_notes
     from eyechart.evaluators.results.finished_runs import read_runs
 
-    comparison = compare_many(read_runs(runs), task or [], common=common, allowed=allow or [], seed=seed)
+    if history is not None:
+        if runs or common:
+            raise UsageError(f"--history {history} takes the runs below it; leave out other runs and --common")
+        return _show_history(history, task or [], allow or [], out or Path(HISTORY_FOLDER))
+    comparison = compare_many(read_runs(runs or []), task or [], common=common, allowed=allow or [], seed=seed)
     pairs = comparison.pairs
     if out is not None:
         write_comparison(comparison if len(pairs) > 1 else pairs[0], out)
@@ -59,6 +73,43 @@ def compare(
         lines.append("To list the items that flipped, use --out FILE.csv.")
     print_notes(console(), *lines)
     if any(pair.refused for pair in pairs):
+        raise typer.Exit(1)
+
+
+def _show_history(folder: Path, tasks: Sequence[str], allowed: Sequence[str], out: Path) -> None:
+    """Print a table by task and step, and write a figure of each task."""
+    from eyechart.evaluators.comparison.history import read_history
+    from eyechart.evaluators.report.charts import history_chart
+    from eyechart.evaluators.report.drawing import draw
+    from eyechart.evaluators.results.notes import note
+    from eyechart.evaluators.results.score_rows import headline_row
+
+    if out.suffix in (".svg", ".png", ".pdf") or out.is_file():
+        raise UsageError(f"--out {out} is not allowed with --history; expected a folder, for several figures")
+    histories = read_history(folder, tasks, allowed)
+    table = scores_table(f"{folder}: {len(histories.runs)} runs", "step", ("score", "95 % interval", "n"))
+    with writing(f"the figures in {out}"):
+        for history in histories.tasks:
+            add_heading(table, f"{history.key.title}: {history.score.label}")
+            for step, result in history.results.items():
+                _, value, interval, _, n = headline_row(result) or ("",) * 5
+                add_scores(table, str(step), value, interval, n)
+            chart = history_chart(history)
+            out.mkdir(parents=True, exist_ok=True)
+            for suffix, content in draw(chart, files=True).items():
+                write_whole(out / f"{chart.key}.{suffix}", content)
+    if histories.tasks:
+        console().print(table)
+    notes = [note("also_differ", first=a, second=b, settings=settings) for a, b, settings in histories.also_differ]
+    for task in histories.refused:
+        notes.append(note("passed_over", what="shown", title=task.title, reason="; ".join(task.reasons)))
+    if any(task.can_be_allowed for task in histories.refused):
+        notes.append(note("allow"))
+    lines = [each.text for each in notes]
+    lines += [f"only in one run: {', '.join(histories.only_in_one)}"] if histories.only_in_one else []
+    lines += [f"Figures: {out}"] if histories.tasks else []
+    print_notes(console(), *lines)
+    if histories.refused:
         raise typer.Exit(1)
 
 

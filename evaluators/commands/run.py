@@ -18,6 +18,7 @@ from eyechart.evaluators import tiny_vlm
 from eyechart.evaluators.backends.chat import ChatOptions, Sampling, parse_thinking
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.commands.arguments import (
+    Checkpoint,
     TaskOptions,
     complete_task,
     known_arguments,
@@ -53,6 +54,8 @@ such as "vllm --tensor-parallel-size 8", or any command with {model} and {port}.
 _REPEATS_HELP = "Ask every request K times: mean and spread over the repeats."
 _BACKEND_HELP = """What runs the model here: transformers or vllm, whose arguments --model-arg takes too, such as
 tensor_parallel_size=8 (default: transformers)."""
+_TRACK_HELP = """Send scores, settings and the report to an experiment tracker: trackio, wandb or mlflow, with :PROJECT
+to name the project (default: eyechart)."""
 _LIKE_HELP = "Repeat a finished run, given by its folder; options that are given here replace its own."
 
 _OF_MODEL = ("model", "name", "backend", "base_url", "serve", "device", "dtype", "batch_size", "model_arg")
@@ -140,7 +143,8 @@ class ModelOptions:
         others = [pair for pair in self.model_arg or () if pair.partition("=")[0] not in engine]
         parsed = parse_arguments("--model-arg", others)
         loading, asking = parsed[LoadOptions], parsed[EndpointOptions]
-        self._check_models({**_named(asking, "served_name"), **_named(loading, "adapter", "revision")})
+        alone = _named(asking, "served_name") | _named(loading, "adapter", "revision") | _named(parsed[Checkpoint])
+        self._check_models(alone)
         server = None if self.serve is None else self._new_server(self.serve, folder / "server.log")
         thinking = None if self.thinking is None else parse_thinking(self.thinking)
         chat = ChatOptions(self.system_prompt, thinking, self._sampling(parsed[Sampling]))
@@ -163,6 +167,11 @@ class ModelOptions:
         if self.model is None:
             raise UsageError("a server needs --model, the model's name on that server")
         return server, EndpointOptions(self.base_url, chat=chat, **asking), chat
+
+    def step(self) -> int | None:
+        """The training step that is given."""
+        pairs = [pair for pair in self.model_arg or () if pair.startswith("step=")]
+        return Checkpoint(**parse_arguments("--model-arg", pairs)[Checkpoint]).step
 
     def engine(self) -> dict[str, Any]:
         """Arguments for vLLM: those of `--model-arg` that are not eyechart's own."""
@@ -215,6 +224,7 @@ def run(
     blind: Annotated[bool, scoring_option("Ask multiple-choice questions without images.", "--blind")] = False,
     repeats: Annotated[int, _sampling(_REPEATS_HELP, min=1, metavar="K")] = 1,
     task_options: TaskOptions,
+    track: Annotated[str | None, cli_option(_TRACK_HELP, metavar="NAME[:PROJECT]", panel="Output")] = None,
     like: Annotated[Path | None, cli_option(_LIKE_HELP, metavar="RUN")] = None,
     view: Annotated[bool, cli_option("Watch the run in a browser; see `eyechart view`.", "--view")] = False,
     help_args: Annotated[bool, cli_option("List what -arg options take, and exit.", "--help-args")] = False,
@@ -226,6 +236,7 @@ def run(
     from eyechart.evaluators.backends import folder_of, resolve_backend
     from eyechart.evaluators.backends.local.loading import check_model
     from eyechart.evaluators.backends.local.remembered import RememberedBackend, record_of
+    from eyechart.evaluators.runs.tracking import Tracking
 
     if repeats > 1 and not asked.temperature:
         raise UsageError(
@@ -243,6 +254,7 @@ def run(
     task_runs = task_options.task_runs(tasks or [], data, how, is_mini=is_mini)
     folders = result_folders(task_options.out, asked.models)
     judge = task_options.judge_options()
+    tracking = Tracking(track, asked.step())
     server, options, chat = asked.read(folders[0])
 
     def make_backend(model: str | None, device: str | None) -> Backend:
@@ -282,7 +294,7 @@ def run(
     from eyechart.evaluators.runs.run import ModelRun
 
     request = _given(ctx, is_mini=any(task_run.data.is_mini for task_run in task_runs))
-    shared = (asked.name, request, task_options.verbose, judge)
+    shared = (asked.name, request, task_options.verbose, judge, tracking)
     runs = [
         ModelRun(partial(make_backend, model), folder, model, partial(check, model), *shared)
         for model, folder in zip(asked.models, folders, strict=True)

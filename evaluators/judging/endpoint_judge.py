@@ -6,20 +6,18 @@ again. A reply that was cut off, refused or malformed is stored, and the metric 
 
 import contextlib
 import copy
-import math
 import time
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-import openai
-
 from eyechart.datasets_scripts.common.errors import UsageError, check_ranges
 from eyechart.evaluators.backends.endpoint.client import ChatClient, attempted
 from eyechart.evaluators.backends.endpoint.failures import DROPPED, dropped_settings
+from eyechart.evaluators.backends.endpoint.limits import Charge, LimitError
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_TEMPERATURE, EndpointOptions, read_key
 from eyechart.evaluators.backends.processes import ALONE, Processes
 from eyechart.evaluators.judging.replies import Conversation, failure, reply_keys
@@ -44,49 +42,26 @@ class JudgeOptions:
 
     Attributes:
         model: The judge's name on its server.
-        endpoint: Address, concurrent requests, timeout in seconds, retries.
+        endpoint: Address, concurrent requests, timeout in seconds, retries, price and spending limit.
         temperature: The sampling temperature, at least 0. The papers state none; 1.0 is the servers' default, which is
             not sent to a server that refuses it. At 0, all rounds of a judge would be equal.
         max_tokens: Maximum length of a reply in tokens, at least 1. A judge that reasons first needs more.
-        price: US dollars per million prompt tokens and per million reply tokens, at least 0; None if unknown.
-        max_cost: Spending limit in US dollars, at least 0; None for no limit. Stored replies cost nothing. A request is
-            not sent if it, the charges so far and the requests in flight could together exceed the limit; each attempt
-            that got no answer counts as charged.
     """
 
     model: str
     endpoint: EndpointOptions = field(default_factory=EndpointOptions)
     temperature: float = DEFAULT_TEMPERATURE
     max_tokens: int = 64
-    price: tuple[float, float] | None = None
-    max_cost: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse values that are out of range."""
         if not self.model:
             raise UsageError("model='' is not allowed; expected the judge's name on its server.")
-        check_ranges(self, temperature=0, max_tokens=1, max_cost=0)
-        if self.price is not None and not all(0 <= value < math.inf for value in self.price):
-            raise UsageError(f"price={self.price} is not allowed; expected two numbers of at least 0.")
-        if self.max_cost is not None and self.price is None:
-            raise UsageError(
-                "max_cost needs a price. Give US dollars per million prompt tokens and per million reply tokens "
-                "(--judge-arg price=[2.5,10]; [0,0] for your own server), or leave out max_cost."
-            )
+        check_ranges(self, temperature=0, max_tokens=1)
 
     def key(self) -> str:
         """The API key in `EYECHART_JUDGE_API_KEY`, or else `OPENAI_API_KEY`; "" if missing. It is kept nowhere."""
         return read_key("EYECHART_JUDGE_API_KEY") or read_key()
-
-    def cost(self, prompt_tokens: float, completion_tokens: float) -> float:
-        """What tokens cost in US dollars; 0 without a price.
-
-        Examples:
-            >>> JudgeOptions("judge", price=(2.5, 10.0)).cost(1000, 20), JudgeOptions("judge").cost(1000, 20)
-            (0.0027, 0.0)
-        """
-        prompt, reply = self.price or (0.0, 0.0)
-        return (prompt_tokens * prompt + completion_tokens * reply) / 1_000_000
 
 
 @dataclass
@@ -110,10 +85,6 @@ class _Totals:
         self.reason = self.reason or str(reason)
 
 
-class _LimitError(openai.OpenAIError):
-    """An attempt is not sent, because it might exceed the spending limit."""
-
-
 class EndpointJudge:
     """A judge on a server, asked about many conversations at once; can be passed to a metric as `judge`.
 
@@ -126,8 +97,6 @@ class EndpointJudge:
         self.name = options.model
         self._options, self._store, self._processes = options, store, processes
         self._client = ChatClient(options.model, options.endpoint, key=options.key())
-        # US dollars, without what requests in flight may cost; shared by the judges of all tasks.
-        self._budget = {"left": math.inf if options.max_cost is None else options.max_cost}
         self._identity = {
             "name": options.model,
             "base_url": options.endpoint.address,
@@ -167,7 +136,7 @@ class EndpointJudge:
 
     def settings(self) -> dict[str, Any]:
         """The judge, its decoding, and what its replies cost in US dollars, stored or new; for the main process."""
-        totals, options = self._totals, self._options
+        totals, options = self._totals, self._options.endpoint
         usage, metadata = Counter[str](), set[tuple[str, str]]()
         for reply in totals.used.values():
             usage.update(reply.usage)
@@ -195,7 +164,7 @@ class EndpointJudge:
 
     def timings(self) -> dict[str, float]:
         """What the task took in this run: seconds, replies from the store, requests, and US dollars if known."""
-        cost = () if self._options.price is None else ("judge_cost",)
+        cost = () if self._options.endpoint.price is None else ("judge_cost",)
         names = ("judge_seconds", "judge_replies_from_store", "judge_requests", *cost)
         return {name: round(self._totals.timings[name], 6) for name in names}
 
@@ -243,44 +212,26 @@ class EndpointJudge:
         options, totals, n = self._options, self._totals, len(conversation.keys)
         if totals.stopped is not None:
             return conversation
-        attempted.set(partial(self._attempt, conversation))
+        charge = Charge(self._client.budget)
+        attempted.set(partial(charge.attempt, partial(self._highest_cost, conversation)))
         limit, temperature = options.max_tokens, options.temperature
         answers = self._client.completions(conversation.messages, n, max_tokens=limit, temperature=temperature)
         try:
             async for answer in answers:
-                self._spend(conversation, options.cost(*conversation.add(answer, limit)) - conversation.reserved)
-        except _LimitError:
-            totals.stop(f"the next request might exceed the limit of {options.max_cost} US dollars")
+                charge.settle(options.endpoint.cost(*conversation.add(answer, limit)))
+        except LimitError:
+            totals.stop(f"the next request might exceed the limit of {options.endpoint.max_cost} US dollars")
         except EndpointError as error:
             conversation.error = error
         except ModelError as error:
             conversation.error = error
             totals.stop(type(error)(f"the judge {self.name!r} cannot be asked: {error}"))
+        conversation.cost = charge.cost
         return conversation
 
-    async def _attempt(self, conversation: Conversation, send: Callable[[], Awaitable[Any]]) -> Any:
-        """Send one attempt if its highest cost is within the limit; that is its cost until an answer states another."""
+    def _highest_cost(self, conversation: Conversation) -> float:
         missing = 1 if "n" in self._client.dropped else len(conversation.keys) - len(conversation.replies)
-        conversation.reserved = self._options.cost(conversation.tokens, missing * self._options.max_tokens)
-        if conversation.reserved > self._budget["left"]:
-            raise _LimitError
-        self._spend(conversation, conversation.reserved)
-        is_free = False
-        try:
-            response = await send()
-            # A refused request costs nothing.
-            is_free = response.status_code != 200
-            return response
-        except Exception as error:
-            # By name: it is httpx's or httpx2's, as the version of openai has it.
-            is_free = type(error).__name__.startswith("Connect")
-            raise
-        finally:
-            self._spend(conversation, -conversation.reserved if is_free else 0)
-
-    def _spend(self, conversation: Conversation, cost: float) -> None:
-        conversation.cost += cost
-        self._budget["left"] -= cost
+        return self._options.endpoint.cost(conversation.tokens, missing * self._options.max_tokens)
 
     def _keep(self, conversation: Conversation) -> None:
         """Store and count the replies to a conversation; after many conversations without one, stop."""

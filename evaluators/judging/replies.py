@@ -49,8 +49,8 @@ class Conversation:
         self.tokens = self.bytes // _BYTES_PER_TOKEN
         self.replies: list[Answer] = []
         self.usage = Counter[str]()
-        self.cost = self.reserved = 0.0
-        """In US dollars, of all attempts and of the last one."""
+        self.cost = 0.0
+        """In US dollars, of all attempts."""
         self.error: EndpointError | ModelError | None = None
 
     def add(self, completion: Completion, max_tokens: int) -> tuple[int, int]:

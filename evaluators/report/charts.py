@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import accumulate, chain
 from typing import Any, Literal
 
+from eyechart.evaluators.comparison.history import History
 from eyechart.evaluators.published import BY_DATABASE, TableColumn
 from eyechart.evaluators.published.rendering import CHANCE, Cell, Head, Row, Table, cell, chance_cell, interval, number
 from eyechart.evaluators.report.reported_task import ReportedTask, texts_of
@@ -44,6 +45,8 @@ class Chart:
     """Indices of labels that begin a group; dot plots leave a gap there."""
     is_extra: bool = True
     """Whether the page shows it only under "More figures"."""
+    places: tuple[float, ...] = ()
+    """Where the labels of a line chart, which are steps, are on their axis; without places, they are rounds."""
 
     @property
     def table(self) -> Table:
@@ -60,6 +63,27 @@ def charts_of(task: ReportedTask) -> list[Chart]:
     more = (_above_chance, _choice_distribution, _agreement_with_people, _convergence)
     charts = [chart for make in (*first, *more) if (chart := make(task))]
     return [chart for chart in charts if any(math.isfinite(cell.value) for row in chart.rows for cell in row.cells)]
+
+
+def history_chart(history: History) -> Chart:
+    """The headline score of a task over the steps of a model, with its chance level."""
+    column, results = TableColumn.of(history.score), list(history.results.values())
+    scores = [result.scores or {} for result in results]
+    guesses = tuple(chance_cell(column, each) for each in scores)
+    has_chance = any(math.isfinite(guess.value) for guess in guesses)
+    return Chart(
+        history.key.file_name("history"),
+        "line chart",
+        f"{history.key.title}: {history.score.label} over steps",
+        tuple(map(str, history.results)),
+        (
+            Row((history.key.title,), tuple(cell(column, each) for each in scores)),
+            *([Row((CHANCE,), guesses, is_model=False)] if has_chance else []),
+        ),
+        f"{history.score.label}, in %" if column.is_percent else history.score.label,
+        _WHISKERS,
+        places=tuple(map(float, history.results)),
+    )
 
 
 def _headline_by_group(task: ReportedTask) -> Chart | None:

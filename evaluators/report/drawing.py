@@ -177,15 +177,18 @@ def _radar(chart: Chart) -> "Figure":
 
 def _lines(chart: Chart) -> "Figure":
     figure, axes = _figure(chart, _PLOT_HEIGHT)
+    places = chart.places or range(len(chart.labels))
     for row in chart.rows:
         values, name = _series(row)
         style: dict[str, Any] = {} if row.is_model else {"color": _INK, "marker": "", "alpha": 0.7}
-        axes.plot(range(len(values)), values, label=name, **style)
+        (line,) = axes.plot(places, values, label=name, **style)
+        ends = np.array([cell.ends or (math.nan, math.nan) for cell in row.cells])
+        axes.vlines(places, ends[:, 0], ends[:, 1], line.get_color(), linewidth=1)
     labels = [_cut(label, _LABEL_LENGTH) for label in chart.labels]
     # At most eight labels fit on the axis.
     step = math.ceil(len(labels) / 8)
-    axes.set_xticks(range(0, len(labels), step), labels[::step])
-    axes.set_xlabel("rounds")
+    axes.set_xticks(places[::step], labels[::step])
+    axes.set_xlabel("step" if chart.places else "rounds")
     axes.set_ylabel(chart.unit)
     axes.grid(axis="y")
     axes.spines[["top", "right"]].set_visible(False)

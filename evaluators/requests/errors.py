@@ -8,7 +8,8 @@
     │   ├── EndpointError                a server did not answer a request, or its answer is malformed
     │   └── MissingPredictionError       a predictions file has no reply to a request
     ├── ModelError                       a model does not support what the run needs
-    │   └── QuotaError                   the account on a server has no credit left
+    │   ├── QuotaError                   the account on a server has no credit left
+    │   └── SpendingError                the next request might exceed the spending limit
     └── StoreError                       the store of replies cannot be read or written
 """
 
@@ -44,6 +45,10 @@ class ModelError(EyechartError):
 
 class QuotaError(ModelError):
     """The account on a server has no credit left."""
+
+
+class SpendingError(ModelError):
+    """The next request to a server might exceed the spending limit; the answers so far are stored."""
 
 
 class StoreError(EyechartError):

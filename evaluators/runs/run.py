@@ -9,7 +9,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from eyechart.evaluators.backends.stored import StoredBackend
 from eyechart.evaluators.evaluation.data import load_data
 from eyechart.evaluators.evaluation.loop import evaluate_rows
 from eyechart.evaluators.evaluation.scoring import with_averages
+from eyechart.evaluators.report import REPORT_FILE
 from eyechart.evaluators.report.charts import charts_of
 from eyechart.evaluators.report.reported_task import reported_alone
 from eyechart.evaluators.requests.secrets import redact_values
@@ -48,6 +49,7 @@ from eyechart.evaluators.runs.screen import RunProgress, print_screen
 from eyechart.evaluators.runs.second_process import SecondProcess
 from eyechart.evaluators.runs.table import print_everything
 from eyechart.evaluators.runs.task_runs import TaskRun, download_gb
+from eyechart.evaluators.runs.tracking import Tracking
 from eyechart.metrics.reply_counts import judge_counts
 
 if TYPE_CHECKING:
@@ -77,6 +79,8 @@ class ModelRun:
     """Print every score and every note too."""
     judge: "JudgeOptions | None" = None
     """The judge on a server, if there is one."""
+    tracking: Tracking = field(default_factory=Tracking)
+    """Sends the scores to a tracker, if there is one."""
 
 
 def execute(
@@ -92,6 +96,7 @@ def execute(
     Raises ModelError if the model cannot be loaded. Of several processes, only the first writes and prints.
     """
     folder, is_main = run.folder, processes.is_main
+    tracking = run.tracking if is_main else Tracking()
     screen, messages = console(quiet=not is_main), console(stderr=True, quiet=not is_main)
     datasets.disable_progress_bars()
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -112,6 +117,7 @@ def execute(
         # Precomputed predictions are matched with all requests, in each process.
         if processes.count > 1 and backend.writes_replies:
             backend = DistributedBackend(backend, processes)
+        tracking.begin((run.name or backend.name, backend.name, str(folder)), run.request, task_runs, messages)
         previous: Results | None = None
         with suppress(DataError):
             previous = read_results(folder) if is_main else None
@@ -127,6 +133,7 @@ def execute(
                 try:
                     result = _run_task(task_run, backend, progress, processes, judge)
                     finished.append(result.model_copy(update={"model": run.name or result.model}))
+                    tracking.add(finished[-1])
                     if second is not None:
                         second.draw_ahead(charts_of(reported_alone(finished[-1])))
                 # Whatever fails in one task, run the others and keep their results.
@@ -151,6 +158,7 @@ def execute(
     if previous is not None and (run.request is None or previous.request != run.request):
         print_line(messages, f"Replaced the earlier results in {folder}")
     if not results:
+        tracking.end((), [folder / RESULTS_FILE])
         print_line(screen, f"No task finished. The errors are also in {folder / RESULTS_FILE}")
         return False
     if run.verbose:
@@ -162,6 +170,7 @@ def execute(
     for result in finished:
         result.items = ()
     has_report = not is_main or _write_report(folder, screen, messages, second)
+    tracking.end(results, [folder / REPORT_FILE, folder / RESULTS_FILE])
     is_judged = True
     for result in finished:
         counts = judge_counts(result.scores or {})

@@ -111,6 +111,8 @@ def _runs() -> None:
         invoke(*small, "--model", model, "--name", name, "--out", f"eyechart_runs/{run}")
         shutil.copytree(f"eyechart_runs/{run}", f"entries/{run}")
     shutil.copytree("eyechart_runs/theirs", "eyechart_runs/third")
+    for step, run in ((500, "theirs"), (1000, "mine")):
+        shutil.copytree(f"eyechart_runs/{run}", f"vlm/checkpoint-{step}")
     task = ("run", "q_bench/perception", "--model", "path/to/checkpoint", "--data-dir", "path/to/LLVisionQA")
     invoke(*task, "--out", "seeing")
     invoke(*task, "--blind", "--out", "blind")

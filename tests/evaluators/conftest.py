@@ -53,8 +53,9 @@ def script(http: HTTPServer) -> Script:
 def options(http: HTTPServer) -> Callable[..., JudgeOptions]:
     """Makes options of a judge on the server."""
 
-    def make(model="judge", concurrency=4, timeout=10.0, max_retries=0, **settings):
-        endpoint = EndpointOptions(http.url_for("/v1"), concurrency, timeout, max_retries)
+    def make(model="judge", concurrency=4, timeout=10.0, max_retries=0, price=None, max_cost=None, **settings):
+        address, limits = http.url_for("/v1"), {"price": price, "max_cost": max_cost}
+        endpoint = EndpointOptions(address, concurrency, timeout, max_retries, **limits)
         return JudgeOptions(model, endpoint, **settings)
 
     return make

@@ -78,6 +78,7 @@ def refused(done, message):
         ("an infinite temperature", [*SERVER, "--temperature", "1e400"], "--temperature inf is not"),
         ("an infinite age of stored answers", ["store", "prune", "--older-than", "1e400"], "--older-than inf is not"),
         ("an infinite price", [*SERVER, "--judge", "j", "--judge-arg", "price=[1e400,1]"], "--judge-arg price="),
+        ("a cost limit without a price", [*SERVER, "--model-arg", "max_cost=3"], "max_cost needs a price"),
         ("an infinite number in a field for the server", field("1e999"), "extra_body="),
         ("a lone surrogate in a field for the server", field('"\\ud800"'), "extra_body="),
         ("a setting of 5,000 digits", [*PERCEPTION, "--set", f"shuffle_seed={'9' * 5000}"], "shuffle_seed: "),

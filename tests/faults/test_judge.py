@@ -286,8 +286,9 @@ NOT_ALLOWED = "it is refused; the message names the option and what is allowed"
     ),
 )
 def test_bad_options_are_refused(settings, message):
+    priced = {name: settings.pop(name) for name in ("price", "max_cost") if name in settings}
     with pytest.raises(UsageError, match=message):
-        EndpointJudge(JudgeOptions(**({"model": "judge"} | settings)))
+        EndpointJudge(JudgeOptions(**({"model": "judge", "endpoint": EndpointOptions(**priced)} | settings)))
 
 
 HARMLESS = "it is escaped; unescaping restores the exact text"

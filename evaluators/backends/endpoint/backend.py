@@ -25,7 +25,7 @@ from eyechart.evaluators.backends.endpoint.completion import Completion
 from eyechart.evaluators.backends.endpoint.failures import NO_PROMPT_LOGPROBS
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.prefill import NO_PREFILL, Prefill, find_prefill
-from eyechart.evaluators.requests.errors import EndpointError, ModelError
+from eyechart.evaluators.requests.errors import EndpointError, ModelError, SpendingError
 from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Request, Response
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ class OpenAIBackend(Backend):
         served_name = None if self._options.serve is None else self._options.served_name
         self._client = ChatClient(served_name or model, self._options)
         self._counts_before = Counter[str]()
+        self._limit: SpendingError | None = None
         self._metadata: set[tuple[str, str]] = set()
         # Shared by the backends that `for_data` makes; of prefills, there is one as soon as it is needed.
         self._prefills: list[Prefill] = []
@@ -92,25 +93,34 @@ class OpenAIBackend(Backend):
         respond = partial(self._respond, anyio.Lock())
         try:
             with contextlib.closing(self._client.map(respond, requests)) as responses:
-                for response in _until_hopeless(responses):
+                for response in _until_hopeless(filter(None, responses)):
                     self._metadata |= response.response_metadata.items()
                     yield response
+            # Only now, so that the answers to requests that were under way are stored.
+            if self._limit is not None:
+                raise self._limit
         except ModelError:
             self.check(OutputType.TEXT)
             raise
 
     @override
     def settings(self) -> dict[str, Any]:
-        names = ("served_name", "concurrency", "timeout", "max_retries")
+        names = ("served_name", "concurrency", "timeout", "max_retries", "price", "max_cost")
+        asked: dict[str, float] = {name: self._client.counts[name] - self._counts_before[name] for name in _COUNTS}
+        if self._options.price is not None:
+            asked["cost"] = round(self._options.cost(asked["prompt_tokens"], asked["completion_tokens"]), 6)
         return {
             **self.identity(),
             **{name: sorted(value for key, value in self._metadata if key == name) for name in ("served", "prefill")},
             **{name: getattr(self._options, name) for name in names},
-            "asked": {name: self._client.counts[name] - self._counts_before[name] for name in _COUNTS},
+            "asked": asked,
         }
 
-    async def _respond(self, lock: anyio.Lock, request: Request) -> Response:
+    async def _respond(self, lock: anyio.Lock, request: Request) -> Response | None:
+        """The response to a request; None if it is not sent, as it might exceed the spending limit."""
         try:
+            if self._limit is not None:
+                return None
             # In a thread, because large images take long to encode.
             messages = await anyio.to_thread.run_sync(to_chat_messages, request, abandon_on_cancel=True)
             prefill = NO_PREFILL
@@ -137,6 +147,9 @@ class OpenAIBackend(Backend):
             )
         except DataError as error:
             return Response(request, error=error)
+        except SpendingError as error:
+            self._limit = error
+            return None
 
     async def _logits(self, question: "_Question", lock: anyio.Lock) -> Response:
         completion = await question.ask(max_tokens=1, top_logprobs=self._options.top_logprobs)

@@ -1,5 +1,6 @@
 """The client of one model on one server: sends requests, retries, counts tokens."""
 
+import math
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
@@ -15,8 +16,9 @@ from pydantic_core import from_json
 from eyechart.datasets_scripts.common.errors import EyechartError, UsageError, unknown_name
 from eyechart.evaluators.backends.endpoint import failures
 from eyechart.evaluators.backends.endpoint.completion import Completion, ModelList, parse, plain
+from eyechart.evaluators.backends.endpoint.limits import Budget, Charge, LimitError, Window
 from eyechart.evaluators.backends.endpoint.options import DEFAULT_TEMPERATURE, OPENAI_URL, EndpointOptions, read_key
-from eyechart.evaluators.requests.errors import EndpointError, ModelError, QuotaError
+from eyechart.evaluators.requests.errors import EndpointError, ModelError, QuotaError, SpendingError
 
 _CONNECT_TIMEOUT = 10.0
 # Replies have kilobytes; log-probabilities of a prompt, or of a whole vocabulary, have a hundred bytes for each token.
@@ -25,6 +27,8 @@ _MOST_BYTES = 16 * 2**20
 _UNPACKED = {"Accept-Encoding": "identity"}
 _HEADERS_READ = ("location", "retry-after", "retry-after-ms", "x-should-retry")
 _NAMES_SHOWN = 20
+# Until the server's first answer; providers count from 85 to several thousand.
+_TOKENS_PER_IMAGE = 2_000
 
 Messages = Sequence[Mapping[str, Any]]
 """Chat messages as OpenAI documents them."""
@@ -48,6 +52,9 @@ class ChatClient:
         self.model, self.base_url = model, options.address
         self.counts = Counter[str]()
         self.dropped = frozenset[str]()
+        self.budget = Budget(math.inf if options.max_cost is None else options.max_cost)
+        self._window = Window(options.concurrency)
+        self._most_prompt_tokens = 0
         self._options, self._fields = options, options.fields()
         system_prompt = options.chat.system_prompt
         self._first: Messages = [] if system_prompt is None else [{"role": "system", "content": system_prompt}]
@@ -66,7 +73,8 @@ class ChatClient:
                 "the environment variables for proxies (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY) or certificates "
                 f"(SSL_CERT_FILE, SSL_CERT_DIR) cannot be used: {type(error).__name__}: {error}. Correct or unset them"
             ) from error
-        http_client.seconds = options.timeout
+        http_client.seconds, http_client.window = options.timeout, self._window
+        self._window.open()
         return openai.AsyncOpenAI(
             # Local servers need no key, but the package requires one.
             api_key=self._key or "none",
@@ -123,7 +131,19 @@ class ChatClient:
         """
         logprobs = {} if top_logprobs is None else {"logprobs": True, "top_logprobs": top_logprobs}
         fields = {"temperature": 0.0, **logprobs, **(extra or {}), "max_tokens": max_tokens}
-        completion = await self._send(messages, fields, self._options.chat.required)
+        charge = Charge(self.budget)
+        before = attempted.set(partial(charge.attempt, partial(self._highest_cost, messages, max_tokens)))
+        try:
+            completion = await self._send(messages, fields, self._options.chat.required)
+        except LimitError:
+            raise SpendingError(
+                f"the next request to {self.model!r} might exceed the limit of {self._options.max_cost} US dollars. To "
+                "go on from the stored answers, run the same command with a higher max_cost"
+            ) from None
+        finally:
+            attempted.reset(before)
+        if completion.usage.prompt_tokens:
+            charge.settle(self._options.cost(completion.usage.prompt_tokens, completion.usage.completion_tokens))
         if len(completion.choices) != 1:
             raise EndpointError(f"{self.base_url} returned {len(completion.choices)} replies; expected 1")
         tokens = completion.choices[0].tokens
@@ -245,6 +265,13 @@ class ChatClient:
         completion.dropped = dropped
         return completion
 
+    def _highest_cost(self, messages: Messages, max_tokens: int) -> float:
+        """What a reply may cost; a prompt may have as many tokens as the longest so far, whose images count."""
+        parts = [part for message in messages for part in message["content"] if isinstance(part, Mapping)]
+        prompt_tokens = self._most_prompt_tokens or _TOKENS_PER_IMAGE * sum(part["type"] != "text" for part in parts)
+        size = sum(len(part.get("text", "").encode()) for part in parts)
+        return self._options.cost(max(prompt_tokens, size // 3), max_tokens)
+
     def _explain(self, error: openai.APIError) -> EyechartError:
         return failures.explain(error, self.base_url, self._options.timeout, has_key=bool(self._key))
 
@@ -258,6 +285,7 @@ class ChatClient:
         except openai.APIError as error:
             self.counts["retries"] += failures.retries_of(error)
             raise self._explain(error) from None
+        self._most_prompt_tokens = max(self._most_prompt_tokens, completion.usage.prompt_tokens)
         self.counts.update(requests=1, retries=raw.retries_taken, **completion.usage.model_dump())
         return completion
 
@@ -266,10 +294,11 @@ class _HttpClient(openai.DefaultAsyncHttpxClient):
     """Limits the time and the length of a complete answer: the package's time limits restart with every byte."""
 
     seconds: float
+    window: Window
 
     async def send(self, request: Any, **options: Any) -> Any:
         """Send a request, unless `attempted` refuses it."""
-        return await attempted.get()(partial(self._answer, request, **options))
+        return await attempted.get()(partial(self.window.attempt, partial(self._answer, request, **options)))
 
     async def _answer(self, request: Any, **options: Any) -> Any:
         """The complete answer to a request."""

@@ -1,6 +1,7 @@
 """Options of a server and of the requests to it."""
 
 import json
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -57,7 +58,8 @@ class EndpointOptions:
     Attributes:
         base_url: The server's address, usually ending in `/v1`; None reads the environment variable `OPENAI_BASE_URL`,
             or uses OpenAI's address.
-        concurrency: Number of concurrent requests, at least 1.
+        concurrency: Greatest number of concurrent requests, at least 1: half as many are sent after the server refuses
+            one as too many (429) or is too slow, and one more after as many answers.
         timeout: Seconds to wait for a complete answer, at least 0.001; applies to each retry separately.
         max_retries: How often to retry a request after status 408, 409, 429 or 5xx, a broken connection or a timeout;
             at least 0. The wait doubles each time, or is what the server asks for (`Retry-After`).
@@ -67,6 +69,10 @@ class EndpointOptions:
         served_name: Name with which the server is expected to answer, if it is neither the model's name nor a dated
             version of it. It affects only what results report, not the replies.
         serve_timeout: Seconds to wait until a server that the run starts is ready, at least 1.
+        price: US dollars per million prompt tokens and per million reply tokens, at least 0; None if unknown.
+        max_cost: Spending limit in US dollars, at least 0; None for no limit. Stored replies cost nothing. A request is
+            not sent if it, the charges so far and the requests in flight could together exceed the limit; each attempt
+            that got no answer counts as charged.
         chat: Options for every chat.
         extra_body: Additional fields of every request, such as {"top_k": 1}.
         serve: The server that this run started, if it did: its command, version and the fingerprint of its files, which
@@ -83,6 +89,8 @@ class EndpointOptions:
     chat: ChatOptions = field(default_factory=ChatOptions)
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     serve: Mapping[str, Any] | None = None
+    price: tuple[float, float] | None = None
+    max_cost: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse values that are not allowed."""
@@ -93,7 +101,14 @@ class EndpointOptions:
             raise UsageError(
                 "extra_body contains a secret, but it is written to results; OPENAI_API_KEY can have the key."
             )
-        check_ranges(self, timeout=0.001, concurrency=1, max_retries=0, top_logprobs=1, serve_timeout=1)
+        check_ranges(self, timeout=0.001, concurrency=1, max_retries=0, top_logprobs=1, serve_timeout=1, max_cost=0)
+        if self.price is not None and not all(0 <= value < math.inf for value in self.price):
+            raise UsageError(f"price={self.price} is not allowed; expected two numbers of at least 0.")
+        if self.max_cost is not None and self.price is None:
+            raise UsageError(
+                "max_cost needs a price. Give US dollars per million prompt tokens and per million reply tokens "
+                "(price=[2.5,10]; [0,0] for your own server), or leave out max_cost."
+            )
 
     @property
     def address(self) -> str:
@@ -110,6 +125,16 @@ class EndpointOptions:
                 "https://host/v1, without user name, password and query (the variable OPENAI_API_KEY has the API key)."
             )
         return url.rstrip("/")
+
+    def cost(self, prompt_tokens: float, completion_tokens: float) -> float:
+        """What tokens cost in US dollars; 0 without a price.
+
+        Examples:
+            >>> EndpointOptions(price=(2.5, 10.0)).cost(1000, 20), EndpointOptions().cost(1000, 20)
+            (0.0027, 0.0)
+        """
+        prompt, reply = self.price or (0.0, 0.0)
+        return (prompt_tokens * prompt + completion_tokens * reply) / 1_000_000
 
     def asked(self) -> dict[str, Any]:
         """The options on which replies depend, as part of a result."""
