@@ -56,6 +56,8 @@ def test_trackers_that_cannot_be_used(tracker, message, tmp_path, monkeypatch):
 def test_trackers_that_fail(function, tmp_path, monkeypatch):
     (tmp_path / "mlflow.py").write_text(TRACKER.format(function))
     monkeypatch.syspath_prepend(tmp_path)
+    # Another test may have imported the real one.
+    monkeypatch.delitem(sys.modules, "mlflow", raising=False)
     done = invoke(*PERCEPTION, "--track", "mlflow", "--out", tmp_path / "run", code=0)
     lines = [line for line in done.stderr.splitlines() if "tracking" in line]
     assert lines == [
