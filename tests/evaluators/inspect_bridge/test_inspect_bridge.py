@@ -20,7 +20,6 @@ from eyechart.evaluators.inspect_bridge import tasks
 from eyechart.evaluators.inspect_bridge.logs import write_logs
 from eyechart.evaluators.results.results_file import read_results
 from tests.evaluators.command_line import invoke
-from tests.faults.fault import rows
 
 # inspect-ai leaves its event loop's resources to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
@@ -148,12 +147,12 @@ def test_inspect_finds_the_tasks_by_name(tmp_path):
 
 @pytest.mark.parametrize(
     ("task", "options", "named"),
-    rows(
-        "the run ends with an error that says why",
-        ("a provider of inspect-ai returns no log-probabilities", "q_bench_assessment", {}, "next-token logits.*vllm"),
-        ("a run of inspect-ai has two epochs", "q_bench_perception", {"epochs": 2}, "epochs"),
-        ("a provider of inspect-ai takes no images", "mmbench_en", {"says": ValueError("no images")}, "no images"),
-    ),
+    [
+        # No log-probabilities, two epochs, a provider without images.
+        ("q_bench_assessment", {}, "next-token logits.*vllm"),
+        ("q_bench_perception", {"epochs": 2}, "epochs"),
+        ("mmbench_en", {"says": ValueError("no images")}, "no images"),
+    ],
 )
 def test_what_inspect_cannot_give_is_an_error_of_the_run(task, options, named, tmp_path):
     model, _ = saying(options.pop("says", "good"))
@@ -222,12 +221,7 @@ def _of_another_task(path):
 
 @pytest.mark.parametrize(
     ("spoil", "named"),
-    rows(
-        "an error names the file and what it lacks",
-        ("a log of inspect-ai is cut", _cut, "cut"),
-        ("a log of inspect-ai has another version", _of_another_version, "version"),
-        ("a log of inspect-ai is of another task", _of_another_task, "no replies to a task of eyechart"),
-    ),
+    [(_cut, "cut"), (_of_another_version, "version"), (_of_another_task, "no replies to a task of eyechart")],
 )
 def test_spoiled_logs(spoil, named, finished, tmp_path):
     path = tmp_path / "log.eval"
