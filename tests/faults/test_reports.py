@@ -276,7 +276,7 @@ def test_any_edit_of_results(tmp_path):
         value_at_place(raw, place[:-1])[place[-1]] = value
         file.write_text(json.dumps(raw), encoding="utf-8", errors="replace")
         if json.loads(file.read_text()) != whole:
-            with pytest.raises(BadResultsError, match=r"results\.json: "):
+            with pytest.raises(BadResultsError, match=r"(results\.json|predictions\.parquet): "):
                 read_runs([tmp_path])
 
     check()
