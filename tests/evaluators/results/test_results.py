@@ -133,7 +133,7 @@ for _ in range(4):
     if not child:
         (run,) = load_runs(sys.argv[1:])
         sys.exit(7)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
 

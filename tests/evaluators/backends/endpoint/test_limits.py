@@ -28,7 +28,7 @@ class Crowded:
                 self.refused += 1
                 return refusal(429, headers={"Retry-After-Ms": "10"})
             self._inside += 1
-        time.sleep(0.01)
+        time.sleep(0.05)
         with self._lock:
             self._inside -= 1
             self.answered += 1
