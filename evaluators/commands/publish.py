@@ -79,7 +79,11 @@ def publish(
                 write_whole(out / change.path, change.after)
         say(f"Written to {out}: {', '.join(change.path for change in changed)}")
     if push and bucket is not None:
-        paths = [folder / file for folder in runs for file in _FILES if (folder / file).is_file()]
+        # A results file stands for its folder.
+        folders = [run.parent if run.is_file() else run for run in runs]
+        if len({folder.resolve().name for folder in folders}) < len(folders):
+            raise UsageError(f"--logs {logs}: two runs have folders of the same name; rename one")
+        paths = [folder / file for folder in folders for file in _FILES if (folder / file).is_file()]
         upload([(str(path), f"{path.parent.resolve().name}/{path.name}") for path in paths], bucket)
         say(f"Uploaded to {bucket.address}: {', '.join(f'{path.parent.name}/{path.name}' for path in paths)}")
     if push:

@@ -49,10 +49,6 @@ class InspectBackend(Backend):
         self.outputs: list[ModelOutput] = []
 
     @override
-    def check(self, output_type: OutputType) -> None:
-        check_output_type(output_type)
-
-    @override
     def answer(self, requests: Sequence[Request]) -> Iterator[Response]:
         for request in requests:
             try:
@@ -77,13 +73,11 @@ class InspectBackend(Backend):
         output = self._ask(request, GenerateConfig(max_tokens=request.max_new_tokens))
         content = output.message.content
         thoughts = [part.reasoning for part in content if isinstance(part, ContentReasoning)] if content else []
-        usage = output.usage
         return Response(
             request,
             text=output.completion.removeprefix(request.prefill).strip(),
             reasoning="\n".join(thoughts) or None,
             finish_reason=_FINISH_REASONS.get(output.stop_reason),
-            usage={"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens} if usage else {},
         )
 
     def _logits(self, request: Request) -> Response:

@@ -6,12 +6,13 @@ passes over it, and a metric computes the scores of `eyechart run`, with their i
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import anyio
 import anyio.to_thread
 from inspect_ai import Task as InspectTask
 from inspect_ai import task as inspect_task
@@ -100,7 +101,9 @@ def _asking(protocol: Protocol, rows: Rows, places: Mapping[str, int]) -> Solver
             judged = protocol if judge is None else replace(protocol, judge=InspectJudge(get_model(role=JUDGE)))
             backend = InspectBackend(get_model())
             row = replace(rows, dataset=rows.dataset.select([places[str(state.sample_id)]]))
-            answers = await anyio.to_thread.run_sync(partial(ask_rows, judged, backend, row), abandon_on_cancel=True)
+            ask = partial(ask_rows, judged, backend, row)
+            # A thread of its own: inspect-ai limits how many samples are asked at once.
+            answers = await anyio.to_thread.run_sync(ask, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))
             state.messages, state.output = backend.messages, backend.outputs[0]
             store().set(ITEMS, [item.record() for item in answers.repeats[0]])
             return state
@@ -175,7 +178,7 @@ def metric_values(scores: Mapping[str, Any], headline: ScoreSpec | None) -> dict
     return values
 
 
-def _register(name: str, function: Callable[..., Task], text: str) -> Any:
+def _register(name: str, known: str, text: str) -> Any:
     def inspected(
         data: str | None = None,
         dataset: str | None = None,
@@ -186,10 +189,11 @@ def _register(name: str, function: Callable[..., Task], text: str) -> Any:
         **settings: Any,
     ) -> InspectTask:
         # inspect-ai gives the model to tasks that take any argument.
-        file = settings.pop("file", None)
         settings.pop("model", None)
         try:
-            task = function() if file is None else function(file)
+            if not (known or "file" in settings):
+                raise UsageError(f"{name} needs a file with one task: -T file=PATH")
+            task = find_task(known or str(settings.pop("file")))
             request = DataRequest(data, dataset, split, skip_bad=skip_bad)
             return make_task(task, request, RunOptions(settings, as_published=as_published, seed=seed))
         except EyechartError as error:
@@ -202,6 +206,6 @@ def _register(name: str, function: Callable[..., Task], text: str) -> Any:
 
 for _task in TASKS:
     globals()[_task.name.replace("/", "_")] = _register(
-        _task.name.replace("/", "_"), partial(find_task, _task.name), f"{_task.title} ({_task.name})."
+        _task.name.replace("/", "_"), _task.name, f"{_task.title} ({_task.name})."
     )
-task_file = _register("task_file", find_task, "The task of a YAML or Python file: `-T file=PATH`.")
+task_file = _register("task_file", "", "The task of a YAML or Python file: `-T file=PATH`.")

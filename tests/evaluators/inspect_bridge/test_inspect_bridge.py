@@ -1,3 +1,4 @@
+import gc
 import json
 import re
 import subprocess
@@ -22,7 +23,16 @@ from eyechart.evaluators.results.results_file import read_results
 from tests.evaluators.command_line import invoke
 
 # inspect-ai leaves its event loop's resources to the garbage collector.
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+
+
+@pytest.fixture(autouse=True)
+def _collected():
+    """Collects them here, so that their warnings are not those of a later test."""
+    yield
+    gc.collect()
 
 
 def evaluate(task, folder, model="bundled/tiny", **options):
