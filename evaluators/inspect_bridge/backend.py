@@ -30,8 +30,9 @@ from eyechart.metrics.scoring.reasoning import CONTENT_FILTER, LENGTH, STOP
 
 _FINISH_REASONS = {"stop": STOP, "max_tokens": LENGTH, "model_length": LENGTH, "content_filter": CONTENT_FILTER}
 _MOST_LOGPROBS = 20
-WITH_LOGPROBS = "vllm, sglang, hf, openai-api, together, google, grok"
-"""Providers that return log-probabilities of the most probable tokens."""
+_CONTINUING = ("vllm", "sglang")
+"""Providers of inspect-ai that continue a begun reply; the others close it and begin a new one."""
+_HINT = f"use {' or '.join(_CONTINUING)}, or for quality -T prompt=numerical"
 
 
 class InspectBackend(Backend):
@@ -44,6 +45,9 @@ class InspectBackend(Backend):
         """Ask nothing yet."""
         self.name = str(model)
         self._model = model
+        # A provider of one's own is one's own responsibility.
+        is_theirs = type(model.api).__module__.startswith("inspect_ai.")
+        self._continues = not is_theirs or self.name.partition("/")[0] in _CONTINUING
         self.messages: list[ChatMessage] = []
         """All conversations, one after the other."""
         self.outputs: list[ModelOutput] = []
@@ -61,6 +65,9 @@ class InspectBackend(Backend):
         return {"backend": "inspect-ai", "name": self.name}
 
     def _ask(self, request: Request, config: GenerateConfig) -> ModelOutput:
+        if request.prefill and not self._continues:
+            reason = f"inspect-ai's provider of {self.name} begins a new one"
+            raise ModelError(f"the task needs a model that continues the reply {request.prefill!r}; {reason}; {_HINT}")
         messages = to_inspect(request)
         output: ModelOutput = anyio.from_thread.run(_generate, self._model, messages, config)
         if output.error or not output.choices:
@@ -84,14 +91,12 @@ class InspectBackend(Backend):
         output = self._ask(request, GenerateConfig(max_tokens=1, logprobs=True, top_logprobs=_MOST_LOGPROBS))
         tokens = output.choices[0].logprobs
         if tokens is None or not tokens.content or not tokens.content[0].top_logprobs:
-            reason = f"these do for some or all of their models: {WITH_LOGPROBS}"
-            raise ModelError(f"the task needs {OutputType.LOGITS.value}, and {self.name} returned none; {reason}")
+            raise ModelError(f"the task needs {OutputType.LOGITS.value}, and {self.name} returned none; {_HINT}")
         likeliest = {top.token: top.logprob for top in reversed(tokens.content[0].top_logprobs)}
         logits, bounds = anyio.from_thread.run(find_words, likeliest, request, _unknown_token)
         if set(request.words) <= set(bounds):
-            reason = f"the most probable tokens are {', '.join(map(repr, list(likeliest)[-5:]))}"
-            hint = "the provider may not continue the begun reply; use one that does, such as vllm"
-            raise ModelError(f"{self.name} gave none of the words {', '.join(request.words)}: {reason}; {hint}")
+            found = ", ".join(map(repr, list(likeliest)[-5:]))
+            raise ModelError(f"{self.name} gave none of the words {', '.join(request.words)}, but {found}")
         return Response(request, logits=logits, upper_bound_words=bounds)
 
 

@@ -1,4 +1,4 @@
-"""The bundled model as a provider of inspect-ai: `bundled/tiny`."""
+"""The bundled model as a provider of inspect-ai: `bundled/tiny`, and `bundled/silent` without log-probabilities."""
 
 import base64
 import functools
@@ -57,9 +57,9 @@ class Bundled(ModelAPI):
         async with self._lock:
             (response,) = await anyio.to_thread.run_sync(lambda: list(bundled_model().answer([request])))
         assert response.error is None
-        if response.logits is None:
+        if response.logits is None or self.model_name == "silent":
             reason = "max_tokens" if response.finish_reason == "length" else "stop"
-            output = ModelOutput.from_content("bundled", response.text, stop_reason=reason)
+            output = ModelOutput.from_content("bundled", response.text or "good", stop_reason=reason)
             output.usage = _USAGE
             return output
         # Of these words only, which changes all log-probabilities by the same amount.

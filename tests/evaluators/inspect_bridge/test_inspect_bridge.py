@@ -158,15 +158,16 @@ def test_inspect_finds_the_tasks_by_name(tmp_path):
 @pytest.mark.parametrize(
     ("task", "options", "named"),
     [
-        # No log-probabilities, two epochs, a provider without images.
-        ("q_bench_assessment", {}, "next-token logits.*vllm"),
+        # No log-probabilities, no begun replies, two epochs, no images.
+        ("q_bench_assessment", {"model": "bundled/silent"}, "next-token logits.*vllm"),
+        ("q_bench_assessment", {}, "The quality of the image is.*vllm"),
         ("q_bench_perception", {"epochs": 2}, "epochs"),
         ("mmbench_en", {"says": ValueError("no images")}, "no images"),
     ],
 )
 def test_what_inspect_cannot_give_is_an_error_of_the_run(task, options, named, tmp_path):
     model, _ = saying(options.pop("says", "good"))
-    log = evaluate(task, tmp_path, model, limit=1, **options)
+    log = evaluate(task, tmp_path, **{"model": model, "limit": 1, **options})
     assert log.status == "error"
     assert re.search(named, log.error.message)
 

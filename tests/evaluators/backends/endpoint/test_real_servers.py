@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet
 import pytest
+from inspect_ai.log import read_eval_log
 from safetensors.numpy import load_file, save_file
 
 from eyechart.evaluators import tiny_vlm
@@ -30,6 +31,7 @@ from eyechart.evaluators.backends.endpoint.client import ChatClient
 from eyechart.evaluators.backends.endpoint.completion import Completion
 from eyechart.evaluators.backends.endpoint.options import EndpointOptions
 from eyechart.evaluators.backends.endpoint.serving import Server
+from eyechart.evaluators.inspect_bridge.tasks import ITEMS, SCORER
 from eyechart.evaluators.requests.errors import EndpointError, ModelError
 from eyechart.evaluators.requests.types import Request
 from eyechart.evaluators.results.results_file import read_results
@@ -173,6 +175,38 @@ def test_vllm_every_task_gives_the_replies_and_logits_of_the_model_run_here(vllm
 def test_vllm_closed_set_inference_gives_the_losses_of_the_model_run_here(vllm, tmp_path):
     on_server = run(*CLOSED_SET, *there(vllm, MODEL), out=tmp_path / "there")
     compare_losses(on_server, run(*CLOSED_SET, "--model", MODEL, out=tmp_path / "here"))
+
+
+@pytest.mark.parametrize(
+    ("provider", "task", "dataset"),
+    [("vllm", "q_bench/assessment", "koniq10k"), ("openai-api/local", "mmbench/en", "mmbench")],
+)
+def test_vllm_by_inspect_ai_gives_the_replies_and_logits_of_the_model_run_here(provider, task, dataset, vllm, tmp_path):
+    command = ["inspect_ai", "eval", f"eyechart/{task.replace('/', '_')}", "-T", "data=mini", "--limit", "6"]
+    server = {"VLLM_BASE_URL": vllm.base_url, "LOCAL_BASE_URL": vllm.base_url}
+    subprocess.run(
+        [sys.executable, "-m", *command, "--model", f"{provider}/{MODEL}", "--log-dir", "logs"],
+        cwd=tmp_path,
+        env={**os.environ, **server, "VLLM_API_KEY": "none", "LOCAL_API_KEY": "none"},
+        check=True,
+    )
+    (path,) = (tmp_path / "logs").glob("*.eval")
+    log = read_eval_log(path)
+    assert log.status == "success", log.error
+    here = run(task, "--dataset", dataset, "--limit", 6, "--model", MODEL, out=tmp_path / "here")
+    there = [item for sample in log.samples for item in sample.scores[SCORER].metadata[ITEMS]]
+    assert len({item["id"] for item in there}) == 6
+    for item in there:
+        row = here[task, dataset, item["id"], item["pass"]]
+        assert item["text"] == row["text"]
+        if item.get("logits"):
+            # A provider returns the 20 most probable tokens.
+            words = item["logits"].keys() - set(item["upper_bound_words"])
+            assert {"good", "poor"} <= words
+            ours = dict(row["logits"])
+            shift = ours["good"] - item["logits"]["good"]
+            expected = {word: ours[word] - shift for word in words}
+            assert {word: item["logits"][word] for word in words} == pytest.approx(expected, abs=1e-3)
 
 
 def in_process(*arguments: object, out: Path) -> Rows:
