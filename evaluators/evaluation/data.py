@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+from huggingface_hub import hf_hub_download
+from huggingface_hub.errors import EntryNotFoundError
 
 from eyechart import datasets_scripts
 from eyechart.datasets_scripts import mini
 from eyechart.datasets_scripts.common.choice.passes import STRIDE
-from eyechart.datasets_scripts.common.errors import BadImageError, DataError, UsageError, unknown_name
+from eyechart.datasets_scripts.common.errors import BadImageError, DataError, MissingFileError, UsageError, unknown_name
 from eyechart.datasets_scripts.common.paths import check_not_empty
 from eyechart.datasets_scripts.common.prepared import cells, load_prepared
 from eyechart.datasets_scripts.loading import prepared_dataset
@@ -25,7 +27,7 @@ from eyechart.evaluators.protocols.protocol import CLUSTER
 from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.results.finished_runs import GIVEN, MINI, OFFICIAL, TaskKey
 from eyechart.evaluators.tasks import known_task
-from eyechart.evaluators.tasks.task import Task
+from eyechart.evaluators.tasks.task import ON_HUB, Task
 
 _DEFAULT = DataRequest()
 _ROWS_AT_ONCE = 1_000
@@ -178,13 +180,27 @@ def _full_path(given: str | Path) -> str:
     return path if os.path.exists(path) else str(given)
 
 
+def downloaded(path: str) -> str:
+    """The path, or that of the downloaded copy of a file on the Hub."""
+    if not path.startswith(ON_HUB):
+        return path
+    owner, name, file = (*path.removeprefix(ON_HUB).split("/", 2), "", "")[:3]
+    try:
+        return hf_hub_download(f"{owner}/{name}", file, repo_type="dataset")
+    except (OSError, ValueError, EntryNotFoundError) as error:
+        reason = (
+            f"cannot be downloaded from the Hub: {str(error).splitlines()[0].rstrip('.')}; give a copy with --data-dir"
+        )
+        raise MissingFileError(reason, path=path) from error
+
+
 def _load_own(task: Task, request: DataRequest) -> LoadedData:
     _, split = task.choose_data(request.dataset, request.split, in_folder=request.data_dir is not None)
     data, path = task.data, _full_path(request.data_dir or task.data.path or "")
     # Ids are added if they are missing.
     needed = {*task.protocol.columns, *task.groups, task.cluster} - {"", "id", "first_id", "second_id"}
     rows = load_own(
-        path,
+        downloaded(path),
         task.protocol.kind,
         columns=data.columns,
         empty=data.empty,
@@ -236,7 +252,7 @@ def data_of_run(key: TaskKey, data: Mapping[str, Any]) -> datasets.Dataset:
     lenient: dict[str, Any] = {"skip_missing": True, "skip_bad": True}
     if task is None:
         names = {name: options[name] for name in ("columns", "split", "image_dir") if name in options}
-        return load_own(source, options["kind"], **names, config=data.get("config"), **lenient)
+        return load_own(downloaded(source), options["kind"], **names, config=data.get("config"), **lenient)
     if source == OFFICIAL:
         return prepared_dataset(key.dataset, task.data.config, split=key.split, options=options)
     folder = mini.release(key.dataset) if source == MINI else source

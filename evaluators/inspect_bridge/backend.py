@@ -95,8 +95,8 @@ class InspectBackend(Backend):
         likeliest = {top.token: top.logprob for top in reversed(tokens.content[0].top_logprobs)}
         logits, bounds = anyio.from_thread.run(find_words, likeliest, request, _unknown_token)
         if set(request.words) <= set(bounds):
-            found = ", ".join(map(repr, list(likeliest)[-5:]))
-            raise ModelError(f"{self.name} gave none of the words {', '.join(request.words)}, but {found}")
+            others = ", ".join(map(repr, list(likeliest)[-5:]))
+            raise ModelError(f"{self.name} gave none of the words {', '.join(request.words)}, but {others}")
         return Response(request, logits=logits, upper_bound_words=bounds)
 
 

@@ -11,6 +11,7 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from huggingface_hub import constants
 from PIL.Image import Image
 
 from eyechart.datasets_scripts.common.errors import DataError
@@ -20,6 +21,7 @@ from eyechart.evaluators.report.reported_task import ReportedTask
 from eyechart.evaluators.requests.values import is_number
 from eyechart.evaluators.results.finished_runs import MINI, OFFICIAL, Answers, Run, TaskKey
 from eyechart.evaluators.results.results_file import TaskResult
+from eyechart.evaluators.tasks.task import ON_HUB
 from eyechart.metrics.scores import DIMENSIONS
 from eyechart.metrics.scoring.choices.replies import UNPARSEABLE, UNREAD, why_unread
 from eyechart.metrics.scoring.judging.descriptions import text_outcome
@@ -139,7 +141,7 @@ def _add_images(
 
     try:
         data = result.settings["data"]
-        if data["source"] not in (OFFICIAL, MINI) and not Path(data["source"]).exists():
+        if not _is_here(data["source"]):
             return {}, f"the data are no longer at {data['source']!r}"
         with without_progress_bars():
             dataset = data_of_run(key, data)
@@ -153,6 +155,14 @@ def _add_images(
     # The files or the dataset may have changed since the run; the report is then written without images.
     except Exception as error:
         return {}, f"the data can no longer be read: {type(error).__name__}: {str(error).splitlines()[0][:200]}"
+
+
+def _is_here(source: str) -> bool:
+    """Whether data can be read again without a large download."""
+    if source in (OFFICIAL, MINI) or Path(source).exists():
+        return True
+    repo = "--".join(source.removeprefix(ON_HUB).split("/")[:2])
+    return Path(constants.HF_HUB_CACHE, f"datasets--{repo}").exists()
 
 
 def thumbnail(image: Image, side: int) -> str:

@@ -13,7 +13,7 @@ from eyechart.datasets_scripts.common.errors import DataError, EyechartError, Us
 from eyechart.datasets_scripts.common.paths import check_not_empty
 from eyechart.datasets_scripts.loading import by_hand, load_builder, options_in_force
 from eyechart.datasets_scripts.own_data.sources import check_file, check_image_folder
-from eyechart.evaluators.evaluation.data import load_data, without_progress_bars
+from eyechart.evaluators.evaluation.data import downloaded, load_data, without_progress_bars
 from eyechart.evaluators.evaluation.loop import check_repeats, protocol_for, usable_rows
 from eyechart.evaluators.evaluation.options import DataRequest, RunOptions
 from eyechart.evaluators.protocols.protocol import setting_fields
@@ -246,7 +246,7 @@ def check_data(task_runs: Sequence[TaskRun]) -> None:
     for task_run in task_runs:
         task, request = task_run.task, task_run.data
         if task.data.path is not None:
-            check_file(str(request.data_dir or task.data.path))
+            check_file(downloaded(str(request.data_dir or task.data.path)))
             check_image_folder(task.data.images if request.images == "load" else None)
         elif task_run.is_official:
             how = by_hand(task_run.dataset, task.data.config, options=request.options, images=request.images)

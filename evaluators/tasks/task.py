@@ -26,6 +26,10 @@ Line = Annotated[str, Field(max_length=1000)]
 """A text that tables show on one line."""
 
 
+ON_HUB = "hf://datasets/"
+"""Beginning of the address of a single file on the Hub, before `OWNER/NAME/FILE`."""
+
+
 @dataclass(frozen=True, config=CONFIG)
 class TaskData:
     """The data of a task: one or more of eyechart's datasets, or your own data."""
@@ -39,7 +43,7 @@ class TaskData:
     run_on: tuple[str, ...] = ()
     """Datasets to run on by default; the first of `datasets` if empty."""
     path: str | None = None
-    """Your own data: a Hub id, folder, .parquet, .jsonl, .tsv or .csv; None for eyechart's datasets."""
+    """Your own data: a Hub id, a folder, or a file here or on the Hub (`ON_HUB`); None for eyechart's datasets."""
     split: str | None = None
     """Your own data: the split to read; None takes the only one, or "test"."""
     images: str | None = None

@@ -21,7 +21,7 @@ from eyechart.evaluators.protocols.settings import misfits, with_settings
 from eyechart.evaluators.requests.types import IMAGE, Prompt, Row
 from eyechart.evaluators.requests.values import brief
 from eyechart.evaluators.tasks.prompts import VLMEVALKIT, prompt_function, template_pieces, vlmevalkit_prompt
-from eyechart.evaluators.tasks.task import Task, TaskData
+from eyechart.evaluators.tasks.task import ON_HUB, Task, TaskData
 
 _LABELS = {
     "multiple choice": ("answer", "refusal"),
@@ -91,9 +91,10 @@ def _resolve(task: Task, folder: Path) -> Task:
     """A task with paths relative to the current folder, and with prompts whose errors are not those of a row."""
     data = task.data
     if data.path is not None:
-        # A path that neither exists nor has a file's suffix is a Hub id.
         file = folder / Path(data.path).expanduser()
-        path = str(file) if file.exists() or file.suffix in FILES else data.path
+        # A path that neither exists nor has a file's suffix is a Hub id.
+        is_here = not data.path.startswith(ON_HUB) and (file.exists() or file.suffix in FILES)
+        path = str(file) if is_here else data.path
         images = None if data.images is None else str(folder / Path(data.images).expanduser())
         data = replace(data, datasets=(task.name,), path=path, images=images)
     elif not data.datasets:

@@ -1,7 +1,9 @@
 """Benchmarks that are one file each, on tables with the columns of their releases on the Hub."""
 
+import base64
 from pathlib import Path
 
+import huggingface_hub
 import pytest
 
 from eyechart.datasets_scripts.common.choice.passes import STRIDE
@@ -38,8 +40,8 @@ def test_each_file_is_short_names_its_sources_and_is_in_the_docs():
     assert list(more_tasks()) == [f"{MORE}/{path.stem}" for path in FILES] and FILES
     for path, task in zip(FILES, more_tasks().values(), strict=True):
         text = path.read_text(encoding="utf-8")
-        assert len(text.splitlines()) <= 15 and "https://" in text and "lmms_eval/tasks/" in text
-        assert task.data.path.count("/") == 1 and task.data.split and task.groups and task.description
+        assert len(text.splitlines()) <= 15 and "https://" in text and ("lmms_eval/" in text or "vlmeval/" in text)
+        assert not Path(task.data.path).is_absolute() and task.data.split and task.description
         assert all(paper_of(task.name)) and f"`{task.name}`" in page
 
 
@@ -106,6 +108,31 @@ def test_a_run_shows_the_published_scores_and_the_benchmark_by_its_name(tmp_path
     board = ("leaderboard", "build", entries, "--tasks", "more/k_mmbench", "--tasks", "more/a_bench", *folders)
     shown = invoke(*board, "--out", tmp_path / "board", code=0).output
     assert "2 accepted" in shown and "not checked" not in shown
+
+
+def test_one_file_on_the_hub_is_downloaded_once(tmp_path, monkeypatch):
+    image = base64.b64encode(png(1)).decode()
+    rows = [
+        ["index", "image", "question", *"ABCDE", "answer"],
+        *([i, image, "Which?", *"WBYSI"[:n], *[""] * (5 - n), "B"] for i, n in enumerate((2, 5))),
+    ]
+    cached = tmp_path / "cache" / "datasets--lcysyzxdxc--R-Bench"
+    (cached / "snapshots" / "1").mkdir(parents=True)
+    (cached / "refs").mkdir()
+    (cached / "refs" / "main").write_text("1")
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    # For the process that writes the report.
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
+    missing = invoke("run", "more/r_bench", "--out", tmp_path / "missing", code=1)
+    assert "hf://datasets/lcysyzxdxc/R-Bench/R-bench-dis.tsv" in missing.output and "--data-dir" in missing.output
+    (cached / "snapshots" / "1" / "R-bench-dis.tsv").write_text(
+        "".join("\t".join(map(str, row)) + "\n" for row in rows)
+    )
+    ((result,), _) = ran(tmp_path / "run", "more/r_bench")
+    assert result.settings["data"]["source"] == "hf://datasets/lcysyzxdxc/R-Bench/R-bench-dis.tsv"
+    assert [len(row["options"]) for row in rows_of(tmp_path / "run")] == [2, 5]
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "InternVL3.5-8B" in page and "data:image" in page
 
 
 def test_they_run_by_name_only(tmp_path):
