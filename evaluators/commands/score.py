@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from eyechart.datasets_scripts.common.errors import UsageError
-from eyechart.evaluators.commands.arguments import TaskOptions, complete_task
+from eyechart.evaluators.commands.arguments import TaskOptions, complete_task, parse_pairs
 from eyechart.evaluators.commands.running import announce, result_folders, run_models
 from eyechart.evaluators.evaluation.options import DataRequest, RunOptions, cli_option
 from eyechart.evaluators.requests.types import Backend
@@ -30,9 +30,25 @@ def score(
 ) -> None:
     """Score precomputed predictions. A benchmark's answer file can be scored only if the data include the answers."""
     announce(model or str(predictions))
+    from eyechart.evaluators.backends.predictions.inspect_log import SUFFIX, read_header
     from eyechart.evaluators.tasks import find_task
 
-    find_task(task)
+    name = find_task(task).name
+    if predictions.suffix.lower() == SUFFIX:
+        header = read_header(predictions)
+        if header.task != name:
+            raise UsageError(f"{predictions} is a log of {header.task}, not of {name}")
+        given = parse_pairs("--set", task_options.settings)
+        settings = {key: value for key, value in header.settings.items() if key not in given}
+        how = RunOptions(
+            {**settings, **how.settings},
+            as_published=header.as_published or how.as_published,
+            seed=how.seed or header.seed,
+        )
+        data = replace(data, split=data.split or header.split)
+        task_options = replace(
+            task_options, dataset=task_options.dataset or ([header.dataset] if header.dataset else None)
+        )
     task_runs = task_options.task_runs([task], replace(data, images="skip"), how)
     judge = task_options.judge_options()
 

@@ -4,6 +4,7 @@ inspect-ai finds this module by its entry point. A row is a sample, however ofte
 passes over it, and a metric computes the scores of `eyechart run`, with their intervals.
 """
 
+import logging
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +18,7 @@ import anyio.to_thread
 from inspect_ai import Task as InspectTask
 from inspect_ai import task as inspect_task
 from inspect_ai._util.error import PrerequisiteError
+from inspect_ai._util.logger import warn_once
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import GenerateConfig, get_model, model_roles
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
@@ -30,11 +32,12 @@ from eyechart.evaluators.evaluation.loop import protocol_for, usable_rows
 from eyechart.evaluators.evaluation.options import DataRequest, RunOptions
 from eyechart.evaluators.evaluation.waves import ask_rows
 from eyechart.evaluators.inspect_bridge.backend import InspectBackend, InspectJudge, check_output_type, to_inspect
+from eyechart.evaluators.protocols.description import Description
 from eyechart.evaluators.protocols.protocol import Protocol
 from eyechart.evaluators.requests.types import Row
 from eyechart.evaluators.results.items import MAIN, Item, PackedItems
 from eyechart.evaluators.results.results_file import TaskResult
-from eyechart.evaluators.tasks import TASKS, find_task, headline_of
+from eyechart.evaluators.tasks import TASKS, find_task, headline_of, more_tasks
 from eyechart.evaluators.tasks.task import Task
 from eyechart.metrics.score_spec import ScoreSpec
 from eyechart.metrics.scores import specs_in
@@ -43,15 +46,17 @@ from eyechart.metrics.scoring.errors import ScoringError
 ITEMS = "items"
 """Key, in the metadata of a sample's score, of its items as rows of `predictions.parquet`."""
 SCORER = "eyechart"
+_LOGGER = logging.getLogger(__name__)
 JUDGE = "judge"
 """The model role of a judge."""
 
 
 def make_task(task: Task, request: DataRequest, options: RunOptions) -> InspectTask:
     """A task of inspect-ai; raises as `Evaluator.run`."""
+    # Before any download.
+    check_output_type(options.protocol(task).output_type)
     loaded = load_data(task, request)
     protocol = protocol_for(task, options, loaded, is_billed=True)
-    check_output_type(protocol.output_type)
     rows, malformed = usable_rows(task, protocol, loaded.dataset, None, needs_images=True)
     left_out = [*loaded.left_out, *(item.model_dump() for item in malformed)]
     if not len(rows):
@@ -67,7 +72,8 @@ def make_task(task: Task, request: DataRequest, options: RunOptions) -> InspectT
         config=GenerateConfig(temperature=0.0),
         metadata={
             "task": task.name,
-            **protocol.settings(rows.texts()),
+            # Which judge there is, only the run knows.
+            **{name: value for name, value in protocol.settings(rows.texts()).items() if name != JUDGE},
             "data": loaded.describe(),
             "left_out": left_out,
         },
@@ -98,6 +104,10 @@ def _asking(protocol: Protocol, rows: Rows, places: Mapping[str, int]) -> Solver
                 reason = "the scores of several replies to an item are not defined; use `eyechart run --repeats`"
                 raise UsageError(f"epochs is not allowed: {reason}")
             judge = model_roles().get(JUDGE)
+            if judge is None and isinstance(protocol, Description) and protocol.is_judged:
+                warn_once(
+                    _LOGGER, f"{SCORER}: descriptions are scored by word overlap; name a judge: --model-role judge="
+                )
             judged = protocol if judge is None else replace(protocol, judge=InspectJudge(get_model(role=JUDGE)))
             backend = InspectBackend(get_model())
             row = replace(rows, dataset=rows.dataset.select([places[str(state.sample_id)]]))
@@ -174,7 +184,8 @@ def metric_values(scores: Mapping[str, Any], headline: ScoreSpec | None) -> dict
         if spec.in_table and isinstance(value := spec.value(scores), int | float):
             ends = zip((f"{spec.key}_low", f"{spec.key}_high"), spec.bounds(scores) or (), strict=False)
             numbers = {spec.key: value, **dict(ends), **({"n": spec.n(scores)} if spec == headline else {})}
-            values |= {name: float(number) for name, number in numbers.items() if number is not None}
+            known = {name: float(number) for name, number in numbers.items() if number is not None}
+            values |= {name: number for name, number in known.items() if name == spec.key or not math.isnan(number)}
     return values
 
 
@@ -198,13 +209,14 @@ def _register(name: str, known: str, text: str) -> Any:
             return make_task(task, request, RunOptions(settings, as_published=as_published, seed=seed))
         except EyechartError as error:
             # inspect-ai shows it without a traceback.
-            raise PrerequisiteError(error.explain()) from error
+            text = error.explain().replace("command line: --data-dir", "-T data=")
+            raise PrerequisiteError(text.replace("command line: --skip-bad", "-T skip_bad=true")) from error
 
     inspected.__doc__ = text
     return inspect_task(name=name)(inspected)
 
 
-for _task in TASKS:
+for _task in (*TASKS, *more_tasks().values()):
     globals()[_task.name.replace("/", "_")] = _register(
         _task.name.replace("/", "_"), _task.name, f"{_task.title} ({_task.name})."
     )

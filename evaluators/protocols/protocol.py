@@ -177,7 +177,7 @@ class Protocol(ABC):
             "groups": _shared(
                 tuple((name, "" if row[name] is None else str(row[name])) for name in self.groups if name in row)
             ),
-            "cluster": row.get(CLUSTER),
+            "cluster": response.cluster or row.get(CLUSTER),
         }
         return self.item_type(**values | fields)
 

@@ -160,6 +160,8 @@ class Response(Answer):
     _: KW_ONLY
     stored: bool = field(default=False, compare=False)
     """Whether it comes from the response store instead of a new request."""
+    cluster: str | None = None
+    """What the item shares with others, if a file of predictions says so."""
     error: DataError | None = None
     """Why the request could not be answered, for example an image that cannot be read."""
 

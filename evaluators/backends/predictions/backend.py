@@ -11,6 +11,7 @@ from typing_extensions import override
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.datasets_scripts.common.files.spreadsheets import CELL_LIMIT
 from eyechart.evaluators.backends.predictions.formats import OWN, XLSX, Prediction, read_predictions
+from eyechart.evaluators.backends.predictions.inspect_log import SUFFIX, read_header
 from eyechart.evaluators.backends.predictions.matching import READ_AS_EMPTY, Matcher, comparable, group_items
 from eyechart.evaluators.requests.errors import MissingPredictionError, ModelError
 from eyechart.evaluators.requests.types import FROM_FILE, Backend, OutputType, Request, Response
@@ -21,7 +22,8 @@ class PredictionsFileBackend(Backend):
 
     Args:
         path: The file, in one of the supported formats.
-        name: Name in results of the model that made the predictions; by default the file's name.
+        name: Name in results of the model that made the predictions; by default that in a log of inspect-ai, or the
+            file's name.
         lower_is_better: Whether a lower score means a better image, as for NIQE; the scores are then negated.
 
     Raises:
@@ -37,7 +39,8 @@ class PredictionsFileBackend(Backend):
     def __init__(self, path: str | Path, *, name: str | None = None, lower_is_better: bool = False) -> None:
         """Read the complete file."""
         self._path = Path(path)
-        self.name = name or self._path.stem
+        self._header = read_header(self._path) if self._path.suffix.lower() == SUFFIX else None
+        self.name = name or (self._header.model if self._header else self._path.stem)
         self._format, self._predictions = read_predictions(self._path)
         self._items, self._passes = group_items(self._predictions, self._path)
         self._has_scores = any(prediction.score is not None for prediction in self._predictions)
@@ -93,6 +96,8 @@ class PredictionsFileBackend(Backend):
             "predictions_unused": distinct - sum(self._is_used),
             "matched_by": {way: count for way, count in self._matcher.ways.items() if count},
         }
+        if self._header and self._header.sampling:
+            settings["sampling"] = dict(self._header.sampling)
         if distinct < len(self._predictions):
             settings["predictions_repeated"] = len(self._predictions) - distinct
         if self._has_scores:
@@ -137,7 +142,8 @@ class PredictionsFileBackend(Backend):
             logits = prediction.logits or {}
             missing = [word for word in request.words if word not in logits]
             if not missing:
-                return Response(request, logits={word: logits[word] for word in request.all_words if word in logits})
+                of_words = {word: logits[word] for word in request.all_words if word in logits}
+                return Response(request, logits=of_words, cluster=prediction.cluster)
             if prediction.score is None:
                 raise ValueError(f"missing logits of {', '.join(missing)}")
             return Response(request, score=self._sign * prediction.score)
@@ -149,6 +155,7 @@ class PredictionsFileBackend(Backend):
             reasoning=prediction.reasoning or None,
             finish_reason=prediction.finish_reason or None,
             options=_shown_options(request, prediction),
+            cluster=prediction.cluster,
         )
 
     def _compare(self, request: Request) -> Response:

@@ -63,7 +63,7 @@ _Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class Prediction:
-    """One row of a predictions file; the fields up to `finish_reason` are the keys of eyechart's own format."""
+    """One row of a predictions file; the fields up to `cluster` are the keys of eyechart's own format."""
 
     __slots__: tuple[str, ...] = ()
     id: Annotated[_Text, Field(min_length=1), BeforeValidator(lambda id: str(id) if type(id) is int else id)]
@@ -82,6 +82,8 @@ class Prediction:
     """The model's reasoning before the answer, if the file has it separately."""
     finish_reason: _Text | None = None
     """How the reply ended, if the file has it: "length" if it was truncated."""
+    cluster: _Text | None = None
+    """What items share, as `Item.cluster`; None if the file does not say so."""
     row: int = 0
     """Its number in the file."""
     image: str = ""
@@ -137,7 +139,7 @@ class _OwnRow(Prediction, BaseModel, strict=True):
     """Validates a row of eyechart's own format."""
 
 
-_OWN_KEYS = ("id", "pass", "text", "logits", "score", "options", "reasoning", "finish_reason")
+_OWN_KEYS = ("id", "pass", "text", "logits", "score", "options", "reasoning", "finish_reason", "cluster")
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 import gc
 import json
+import math
 import re
 import subprocess
 import sys
@@ -82,8 +83,10 @@ def test_scores_equal_those_of_a_run(task, key, tmp_path):
     values = metrics(log)
     assert next(iter(values)) == key
     assert values[key] == pytest.approx(expected[key], abs=1e-6)
-    low, high = expected[f"{key}_ci95"]
-    assert (values[f"{key}_low"], values[f"{key}_high"]) == pytest.approx((low, high), abs=1e-6, nan_ok=True)
+    ends = [value for value in expected[f"{key}_ci95"] if not math.isnan(value)]
+    assert [values[f"{key}_{end}"] for end in ("low", "high") if f"{key}_{end}" in values] == pytest.approx(
+        ends, abs=1e-6
+    )
 
 
 def test_what_a_model_is_asked_and_what_the_log_shows(tmp_path):
@@ -147,11 +150,13 @@ def test_wrong_arguments_stop_before_the_first_request(task, arguments, named, t
     assert asked == []
 
 
-def test_inspect_finds_the_tasks_by_name(tmp_path):
-    command = ["-m", "inspect_ai", "eval", "eyechart/q_bench_perception", "--model", "mockllm/model", "-T", "split=a"]
+@pytest.mark.parametrize("task", ["q_bench/perception", "more/a_bench"])
+def test_inspect_finds_the_tasks_by_name(task, tmp_path):
+    name = f"eyechart/{task.replace('/', '_')}"
+    command = ["-m", "inspect_ai", "eval", name, "--model", "mockllm/model", "-T", "nothing=a"]
     # Elsewhere, because a checkout is not an installed package.
     done = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, text=True)
-    assert "unknown split 'a' of q_bench/perception" in done.stdout + done.stderr
+    assert f"unknown setting 'nothing' of {task}" in " ".join((done.stdout + done.stderr).split())
     assert "Traceback" not in done.stdout + done.stderr
 
 
@@ -186,8 +191,33 @@ def finished(tmp_path_factory):
 def test_a_log_is_scored_like_the_run_that_wrote_it(finished):
     log, run, _ = finished
     (result,) = read_results(run).tasks
-    assert result.scores["circular_accuracy"] == metrics(log)["circular_accuracy"]
-    assert result.scores["n_questions"] == metrics(log)["n"] == 10
+    expected = metrics(log)
+    assert result.scores["circular_accuracy"] == expected["circular_accuracy"]
+    ends = expected["circular_accuracy_low"], expected["circular_accuracy_high"]
+    assert result.scores["circular_accuracy_ci95"] == pytest.approx(ends)
+    assert result.scores["n_questions"] == expected["n"] == 10
+    assert result.model == "mockllm/model"
+    assert result.settings["model"]["predictions_unused"] == 0
+
+
+def test_a_log_says_how_the_model_was_asked(finished, tmp_path):
+    model, _ = saying("A")
+    asked = {"blind": True, "prompt": "answer-mark", "split": "test", "seed": 3}
+    log = evaluate("q_bench_perception", tmp_path, model, limit=3, task_args=asked, temperature=0.5)
+    path = log.location.removeprefix("file://")
+    score = ("score", "q_bench/perception", "--mini", "--limit", 3, "--predictions")
+    invoke(*score, path, "--set", "extraction=strict", "--out", tmp_path / "run", code=0)
+    (result,) = read_results(tmp_path / "run").tasks
+    settings = result.settings
+    assert (settings["blind"], settings["extraction"], settings["seed"], result.split) == (True, "strict", 3, "test")
+    assert settings["prompt_id"] == log.eval.metadata["prompt_id"]
+    assert settings["model"]["sampling"] == {"temperature": 0.5}
+    # Neither another task nor an exported run, which has its scores already.
+    other, _, (exported,) = finished
+    refused = invoke(*score, other.location.removeprefix("file://"), code=2)
+    assert "is a log of mmbench/en, not of q_bench/perception" in refused.output
+    refused = invoke("score", "mmbench/en", "--mini", "--predictions", exported, code=1)
+    assert "does not say how the model was asked" in refused.output
 
 
 def test_a_run_is_written_as_a_log(finished):
@@ -195,8 +225,7 @@ def test_a_run_is_written_as_a_log(finished):
     exported = read_eval_log(path)
     assert exported.status == "success"
     assert metrics(exported).keys() == metrics(log).keys()
-    # Intervals differ, as `score` reads no images and does not know which questions share one.
-    assert metrics(exported)["circular_accuracy"] == metrics(log)["circular_accuracy"]
+    assert metrics(exported) == pytest.approx(metrics(log))
     before, after = ({sample.id: sample for sample in each.samples} for each in (log, exported))
     assert list(before) == list(after)
     for id, sample in after.items():
