@@ -16,13 +16,18 @@ TOKEN = "hf_of_this_test"
 
 
 class StandIn(ThreadingHTTPServer):
-    """Keeps repositories in memory: `repos[name]` has `private`, `files`, `commits`, `pull_requests` and `parents`."""
+    """Keeps repositories in memory: `repos[name]` has `private`, `files`, `commits`, `pull_requests` and `parents`.
+
+    `buckets` has their visibility by name, "" if none was asked for; `jobs` has what was asked for each.
+    """
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.address = f"http://127.0.0.1:{self.server_port}"
         self.repos: dict[str, dict[str, Any]] = {}
         self.blobs: dict[str, bytes] = {}
+        self.buckets: dict[str, str] = {}
+        self.jobs: list[dict[str, Any]] = []
 
     def make(self, name: str, files: dict[str, bytes], *, private: bool = False) -> None:
         """A repository with files."""
@@ -73,6 +78,9 @@ class _Handler(BaseHTTPRequestHandler):
         if "/resolve/" in self.path:
             self._file()
             return
+        if self.path == "/api/whoami-v2":
+            self._reply({"name": "me", "type": "user"})
+            return
         name, _ = self._named()
         if name not in self.server.repos:
             self._reply({"error": "Repository not found"}, 404)
@@ -98,6 +106,14 @@ class _Handler(BaseHTTPRequestHandler):
             self._reply({"error": "Invalid credentials"}, 401)
         elif path == "/api/repos/create":
             self._create(json.loads(body))
+        elif path.startswith("/api/buckets/"):
+            status = 409 if self._named()[0] in self.server.buckets else 200
+            self.server.buckets.setdefault(self._named()[0], json.loads(body).get("visibility", ""))
+            self._reply({"url": f"{self.server.address}/buckets/{self._named()[0]}"}, status)
+        elif path == "/api/jobs/me":
+            self.server.jobs.append(json.loads(body))
+            owner = {"id": "1", "name": "me", "type": "user"}
+            self._reply({"id": "7", "owner": owner, "status": {"stage": "RUNNING"}})
         elif path == "/api/validate-yaml":
             self._reply({"errors": [], "warnings": []})
         elif "/preupload/" in path:

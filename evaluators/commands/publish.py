@@ -19,8 +19,8 @@ from eyechart.evaluators.runs.console import say
 _DATASET_REPO_HELP = """Benchmark repository of a dataset, made with `eyechart export --benchmark`; results on that
 dataset also go into .eval_results. Repeatable."""
 
-_LOGS_HELP = """Bucket for the runs with their reports, uploaded with --push; the results link to it and name the newest
-revision of each --dataset-repo."""
+_LOGS_HELP = """Bucket for the runs with their reports, uploaded with --push; a new one is private. The results link to
+it and name the newest revision of each --dataset-repo."""
 
 _FILES = (RESULTS_FILE, PREDICTIONS_FILE, "report.html")
 _REPO_FORM = "DATASET=ID or DATASET=ID@REVISION"
@@ -55,13 +55,17 @@ def publish(
         raise UsageError("--create-pr has no effect without --push")
     if source is not None and not re.fullmatch(r"https?://[^\s<>()]+", source):
         raise UsageError(f"--source {source!r} is not the address of a web page; expected https://...")
-    repos, bucket = _data_repos(dataset_repo or []), None
+    repos, bucket, folders = _data_repos(dataset_repo or []), None, list[Path]()
     if logs is not None:
         if source is not None:
             raise UsageError(f"--logs {logs} and --source {source} are both given; leave out one")
         bucket = Bucket.of("--logs", logs)
+        # A results file stands for its folder.
+        folders = [(run.parent if run.is_file() else run).resolve() for run in runs]
+        if len({folder.name for folder in folders}) < len(folders):
+            raise UsageError(f"--logs {logs}: two runs have folders of the same name; rename one")
         repos = {name: repo if "@" in repo else f"{repo}@{data_revision(repo)}" for name, repo in repos.items()}
-        source = bucket.page
+        source = bucket.page(folders[0].name if len(folders) == 1 else "")
     consent = Consent(allow_left_out, data_name.strip(), same_model, repos, source)
     published = select(runs, model_repo, task or [], consent)
     files, revision = _files(model_repo, card)
@@ -79,13 +83,10 @@ def publish(
                 write_whole(out / change.path, change.after)
         say(f"Written to {out}: {', '.join(change.path for change in changed)}")
     if push and bucket is not None:
-        # A results file stands for its folder.
-        folders = [run.parent if run.is_file() else run for run in runs]
-        if len({folder.resolve().name for folder in folders}) < len(folders):
-            raise UsageError(f"--logs {logs}: two runs have folders of the same name; rename one")
         paths = [folder / file for folder in folders for file in _FILES if (folder / file).is_file()]
-        upload([(str(path), f"{path.parent.resolve().name}/{path.name}") for path in paths], bucket)
-        say(f"Uploaded to {bucket.address}: {', '.join(f'{path.parent.name}/{path.name}' for path in paths)}")
+        places = {str(path): f"{path.parent.name}/{path.name}" for path in paths}
+        upload(list(places.items()), bucket)
+        say(f"Uploaded to {bucket.address}: {', '.join(places.values())}")
     if push:
         say(f"Published: {push_changes(model_repo, changed, parent=revision, create_pr=create_pr)}")
     elif out is None:

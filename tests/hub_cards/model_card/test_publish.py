@@ -270,18 +270,22 @@ def test_runs_and_reports_go_into_a_bucket(hub: StandIn, run: Path, monkeypatch:
     (run / "report.html").write_text("a report")
     sent: dict[str, Any] = {}
     # What takes the files is a service of its own.
-    monkeypatch.setattr("huggingface_hub.HfApi.create_bucket", lambda self, id, **_: sent.update(made=id))
     monkeypatch.setattr("huggingface_hub.HfApi.batch_bucket_files", lambda self, id, add: sent.update(id=id, add=add))
     given = ("--logs", "hf://buckets/me/evals/2026", "--dataset-repo", "llvisionqa=me/qa")
     shown = call(run, "--model-repo", MODEL, *given)
-    assert f"{hub.address}/buckets/me/evals" in shown and not sent
+    page = f"{hub.address}/buckets/me/evals/tree/2026/{run.name}"
+    assert page in shown and not sent and not hub.buckets
     shown = call(run, "--model-repo", MODEL, *given, "--push")
-    assert (sent["made"], sent["id"]) == ("me/evals", "me/evals")
+    assert sent["id"] == "me/evals" and hub.buckets == {"me/evals": "private"}
     assert [place for _, place in sent["add"]] == [f"2026/{run.name}/{name}" for name in FILES]
     assert all(Path(file).is_file() for file, _ in sent["add"])
     (entry, *_) = yaml.safe_load(hub.repos[MODEL]["files"][ENTRIES])
     assert entry["dataset"]["revision"] == hub.revision("me/qa")
-    assert entry["source"]["url"] == f"{hub.address}/buckets/me/evals"
+    assert entry["source"]["url"] == page
+    # Several runs have the folder above theirs in common.
+    other = write(run.parent / "other", [mmbench("cn")])
+    shown = call(run, other, "--model-repo", MODEL, *given)
+    assert f"+      url: {hub.address}/buckets/me/evals/tree/2026\n" in shown and f"+      url: {page}" not in shown
 
 
 def test_a_pull_request_leaves_the_repository_alone(hub: StandIn, run: Path) -> None:
