@@ -13,7 +13,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from eyechart.datasets_scripts.common.errors import EyechartError, UsageError, missing_column, unknown_name
 from eyechart.datasets_scripts.common.files.yaml_text import read_yaml
 from eyechart.datasets_scripts.common.paths import open_regular
-from eyechart.datasets_scripts.own_data.sources import FILES
 from eyechart.evaluators.protocols import PROTOCOLS
 from eyechart.evaluators.protocols.protocol import DEFAULT, PromptFunction, Protocol
 from eyechart.evaluators.protocols.quality_assessment import WordPair
@@ -89,6 +88,9 @@ def read_tasks(path: Path) -> list[Task]:
 
 def _resolve(task: Task, folder: Path) -> Task:
     """A task with paths relative to the current folder, and with prompts whose errors are not those of a row."""
+    # It imports `datasets`.
+    from eyechart.datasets_scripts.own_data.sources import FILES
+
     data = task.data
     if data.path is not None:
         file = folder / Path(data.path).expanduser()

@@ -150,13 +150,11 @@ def test_wrong_arguments_stop_before_the_first_request(task, arguments, named, t
     assert asked == []
 
 
-@pytest.mark.parametrize("task", ["q_bench/perception", "more/a_bench"])
-def test_inspect_finds_the_tasks_by_name(task, tmp_path):
-    name = f"eyechart/{task.replace('/', '_')}"
-    command = ["-m", "inspect_ai", "eval", name, "--model", "mockllm/model", "-T", "nothing=a"]
+def test_inspect_finds_the_tasks_by_name(tmp_path):
+    command = ["-m", "inspect_ai", "eval", "eyechart/more_a_bench", "--model", "mockllm/model", "-T", "nothing=a"]
     # Elsewhere, because a checkout is not an installed package.
     done = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, text=True)
-    assert f"unknown setting 'nothing' of {task}" in " ".join((done.stdout + done.stderr).split())
+    assert "unknown setting 'nothing' of more/a_bench" in " ".join((done.stdout + done.stderr).split())
     assert "Traceback" not in done.stdout + done.stderr
 
 
