@@ -1,1 +1,1 @@
-"""Precomputed predictions: `formats` reads the files of several tools, and `matching` finds the item of each row."""
+"""Precomputed predictions: `formats` reads files of several tools, `matching` finds the item of each `prediction`."""

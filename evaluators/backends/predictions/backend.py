@@ -10,9 +10,10 @@ from typing_extensions import override
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError
 from eyechart.datasets_scripts.common.files.spreadsheets import CELL_LIMIT
-from eyechart.evaluators.backends.predictions.formats import OWN, XLSX, Prediction, read_predictions
+from eyechart.evaluators.backends.predictions.formats import OWN, XLSX, read_predictions
 from eyechart.evaluators.backends.predictions.inspect_log import SUFFIX, read_header
 from eyechart.evaluators.backends.predictions.matching import READ_AS_EMPTY, Matcher, comparable, group_items
+from eyechart.evaluators.backends.predictions.prediction import Prediction
 from eyechart.evaluators.requests.errors import MissingPredictionError, ModelError
 from eyechart.evaluators.requests.types import FROM_FILE, Backend, OutputType, Request, Response
 
@@ -143,7 +144,8 @@ class PredictionsFileBackend(Backend):
             missing = [word for word in request.words if word not in logits]
             if not missing:
                 of_words = {word: logits[word] for word in request.all_words if word in logits}
-                return Response(request, logits=of_words, cluster=prediction.cluster)
+                bounds = prediction.upper_bound_words
+                return Response(request, logits=of_words, cluster=prediction.cluster, upper_bound_words=bounds)
             if prediction.score is None:
                 raise ValueError(f"missing logits of {', '.join(missing)}")
             return Response(request, score=self._sign * prediction.score)

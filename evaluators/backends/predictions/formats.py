@@ -1,16 +1,14 @@
 """The formats of predictions files, recognized by suffix and columns, in one table: `FORMATS`."""
 
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, make_dataclass
-from functools import cache, lru_cache, partial
+from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice, takewhile
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Annotated, Any, cast
+from typing import Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
-from typing_extensions import override
+from pydantic import BaseModel, ValidationError
 
 from eyechart.datasets_scripts.common.choice.aesthetics import PARTS
 from eyechart.datasets_scripts.common.choice.passes import STRIDE
@@ -27,12 +25,10 @@ from eyechart.datasets_scripts.common.files.readers import (
 )
 from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
 from eyechart.evaluators.backends.predictions.inspect_log import SUFFIX, read_inspect_log
-from eyechart.evaluators.requests.values import brief, is_unicode
+from eyechart.evaluators.backends.predictions.prediction import MAIN, Fields, Prediction, prediction, text_of
+from eyechart.evaluators.requests.values import brief
 
-MAIN = "main"
 XLSX = ".xlsx"
-Fields = Mapping[str, Any]
-"""A row of a file."""
 # VLMEvalKit's note if a server gave no reply.
 _FAILED = "Failed to obtain answer"
 # What pandas and the datasets on the Hub write for an option that a question does not have.
@@ -40,106 +36,14 @@ _NO_OPTION = ("", "nan", "N/A")
 _LOGIT = "logit_"
 
 
-def text_of(value: Any) -> str:
-    """The text of a cell: "" for an empty one, numbers as a spreadsheet shows them; raises ValueError for other values.
-
-    Examples:
-        >>> text_of(float("nan")), text_of(3.0), text_of(True), text_of(" A ")
-        ('', '3', 'True', ' A ')
-    """
-    if value is None or value != value:
-        return ""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, bool | int | float) or (isinstance(value, str) and is_unicode(value)):
-        return str(value)
-    if hasattr(value, "isoformat"):
-        raise ValueError(f"expected text, found the date or time {value.isoformat()}; store the column as text")
-    raise ValueError(f"expected text, found {brief(value)}")
-
-
-_Text = Annotated[str, AfterValidator(text_of)]
-_Finite = Annotated[float, Field(allow_inf_nan=False)]
-
-
-class Prediction:
-    """One row of a predictions file; the fields up to `cluster` are the keys of eyechart's own format."""
-
-    __slots__: tuple[str, ...] = ()
-    id: Annotated[_Text, Field(min_length=1), BeforeValidator(lambda id: str(id) if type(id) is int else id)]
-    """The tool's id of the item, which all passes over the item share."""
-    pass_name: Annotated[_Text, Field(min_length=1, validation_alias="pass")] = MAIN
-    """As `Request.pass_name`."""
-    text: _Text | None = None
-    """The reply; "" if it is empty. None if the file has logits or scores."""
-    logits: dict[str, _Finite] | None = None
-    """Next-token logit of each word."""
-    score: _Finite | None = None
-    """A quality score, as in the file."""
-    options: Annotated[tuple[_Text, ...], Field(strict=False)] | None = None
-    """The options as they were shown, "" for one that is empty in the file; None: they are in the release's order."""
-    reasoning: _Text | None = None
-    """The model's reasoning before the answer, if the file has it separately."""
-    finish_reason: _Text | None = None
-    """How the reply ended, if the file has it: "length" if it was truncated."""
-    cluster: _Text | None = None
-    """What items share, as `Item.cluster`; None if the file does not say so."""
-    row: int = 0
-    """Its number in the file."""
-    image: str = ""
-    """Another name of the item."""
-    question: str = ""
-    index: int | None = None
-    """The tool's number of the item, in the order of the tool's data; None if the tool has no numbers."""
-    problem: str = ""
-    """Why there is no reply that can be used; "" if there is one."""
-
-
-_prediction_type = cache(partial(make_dataclass, "Prediction", bases=(Prediction,), eq=False, slots=True))
-
-
-class _Logits(Mapping[str, float]):
-    """Logits in a third of a dict's memory: rows with the same words share them."""
-
-    __slots__ = ("_values", "_words")
-
-    def __init__(self, logits: Mapping[str, float]) -> None:
-        """Pack the logits."""
-        self._words, self._values = _same(tuple(logits)), array("d", logits.values())
-
-    @override
-    def __getitem__(self, word: str) -> float:
-        if word not in self._words:
-            raise KeyError(word)
-        return self._values[self._words.index(word)]
-
-    @override
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._words)
-
-    @override
-    def __len__(self) -> int:
-        return len(self._words)
-
-
-@lru_cache(256)
-def _same(words: tuple[str, ...]) -> tuple[str, ...]:
-    return words
-
-
-def _prediction(fields: Fields) -> Prediction:
-    """A row, which has slots for its own fields only, because a file may have millions of rows."""
-    given = {name: value for name, value in fields.items() if value != getattr(Prediction, name, None)}
-    if "logits" in given:
-        given["logits"] = _Logits(given["logits"])
-    return cast(Prediction, _prediction_type(tuple(given))(**given))
-
-
 class _OwnRow(Prediction, BaseModel, strict=True):
     """Validates a row of eyechart's own format."""
 
 
-_OWN_KEYS = ("id", "pass", "text", "logits", "score", "options", "reasoning", "finish_reason", "cluster")
+_OWN_KEYS = (
+    *("id", "pass", "text", "logits", "score", "options", "reasoning", "finish_reason", "cluster"),
+    "upper_bound_words",
+)
 
 
 @dataclass(frozen=True)
@@ -217,7 +121,7 @@ def read_predictions(path: Path) -> tuple[Format, list[Prediction]]:
             for columns in () if recognized is OWN else recognized.missing(row):
                 raise ValueError(f"missing '{columns}', which earlier rows have ({recognized.name})")
             fields = _read_own(row) if recognized is OWN else recognized.read(row, path, number)
-            predictions.append(_prediction({**fields, "row": number}))
+            predictions.append(prediction({**fields, "row": number}))
         except ValueError as error:
             raise BadAnnotationError(str(error), path=path, row=number) from error
     if recognized is None:

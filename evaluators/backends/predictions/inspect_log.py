@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 SUFFIX = ".eval"
 _SCORER, _ITEMS = "eyechart", "items"
-_KEYS = ("id", "pass", "text", "logits", "options", "reasoning", "finish_reason", "cluster")
+_KEYS = ("id", "pass", "text", "logits", "options", "reasoning", "finish_reason", "cluster", "upper_bound_words")
 _SAMPLING = ("temperature", "top_p", "top_k", "seed")
 _OF_DATA = ("data", "skip_bad", "file")
 

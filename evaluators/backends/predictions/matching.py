@@ -13,7 +13,7 @@ from pathlib import Path
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, DataError
 from eyechart.datasets_scripts.common.files.readers import clean_text
-from eyechart.evaluators.backends.predictions.formats import Prediction
+from eyechart.evaluators.backends.predictions.prediction import Prediction
 from eyechart.evaluators.requests.errors import MissingPredictionError
 from eyechart.evaluators.requests.types import Request
 
