@@ -1,7 +1,10 @@
 """Ask a backend about rows in waves; each wave contains the follow-ups to the answers of the previous ones."""
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.evaluation.data import Rows
@@ -9,12 +12,16 @@ from eyechart.evaluators.evaluation.tally import Tally
 from eyechart.evaluators.protocols.protocol import REASONING_LENGTH, Protocol
 from eyechart.evaluators.requests.errors import EndpointError, MissingPredictionError
 from eyechart.evaluators.requests.types import Backend, Request, Response, Row
-from eyechart.evaluators.results.items import Item, PackedItems, changed
-from eyechart.evaluators.results.results_file import PRIVATE, LeftOut
+from eyechart.evaluators.results.items import Item, PackedItems, by_row, changed
+from eyechart.evaluators.results.results_file import PRIVATE, LeftOut, TaskResult
 from eyechart.metrics.scoring.reasoning import CONTENT_FILTER, LENGTH, REASONING, split_reasoning
 
 Progress = Callable[[int, int], None]
 """Called with (done, total) requests; the total grows with each wave."""
+Watch = Callable[[Response, Callable[[], TaskResult | None]], None]
+"""Called with each response, and a function that scores the rows so far: see `_Repeat.score_so_far`."""
+_MOST_SCORED = 20_000
+"""Items that are scored while a run goes; more would take seconds."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,12 @@ class RowAnswers:
 
 
 def ask_rows(
-    protocol: Protocol, backend: Backend, rows: Rows, repeats: int = 1, progress: Progress | None = None
+    protocol: Protocol,
+    backend: Backend,
+    rows: Rows,
+    repeats: int = 1,
+    progress: Progress | None = None,
+    watch: Watch | None = None,
 ) -> RowAnswers:
     """Ask a backend about rows with distinct ids, and parse the replies of each wave when it is complete.
 
@@ -61,9 +73,10 @@ def ask_rows(
                 if progress:
                     progress(before + done, round((before + total) / share))
 
-            repeat = _Repeat(protocol, backend, by_id, number)
-            if not repeat.ask(show):
-                return ask_rows(replace(protocol, max_new_tokens=REASONING_LENGTH), backend, rows, repeats, progress)
+            repeat = _Repeat(protocol, backend, by_id, number, items[number - 1])
+            if not repeat.ask(show, watch):
+                longer = replace(protocol, max_new_tokens=REASONING_LENGTH)
+                return ask_rows(longer, backend, rows, repeats, progress, watch)
             responses_before += len(repeat.responses)
             asked.append(repeat)
         reasons = {id: str(error) for repeat in reversed(asked) for id, error in repeat.failed.items()}
@@ -90,14 +103,18 @@ class _Repeat:
     rows: dict[str, Row]
     """Rows by id, in order."""
     number: int
+    before: Sequence[Item] = ()
+    """The items of earlier rows."""
     responses: dict[tuple[str, str], Response | None] = field(default_factory=dict)
     """Responses by row id and pass, in the order of asking; None until the response arrives."""
     items: dict[str, dict[str, Item]] = field(default_factory=dict)
     """Items by row id and pass, in the order of asking."""
     failed: dict[str, DataError] = field(default_factory=dict)
     """Why a row was left out, by id."""
+    unparsed: dict[tuple[str, str], Item] = field(default_factory=dict)
+    """Items before their replies are parsed, by row id and pass; each is made once."""
 
-    def ask(self, progress: Progress) -> bool:
+    def ask(self, progress: Progress, watch: Watch | None = None) -> bool:
         """Ask everything; False as soon as reasoning is cut off at the default reply length."""
         may_grow = self.protocol.max_new_tokens is None and self.backend.writes_replies
         self.items = {id: {} for id in self.rows}
@@ -110,6 +127,8 @@ class _Repeat:
                 self._receive(response)
                 done += 1
                 progress(done, len(self.responses))
+                if watch:
+                    watch(response, self.score_so_far)
             self._read(wave)
             wave = self._new(
                 request
@@ -123,14 +142,49 @@ class _Repeat:
                 self._fail(id, first.error)
         return True
 
+    def score_so_far(self) -> TaskResult | None:
+        """The scores of the rows with all their answers.
+
+        None if a judge reads the replies, and for many items. If a row has further requests, the rows without are a
+        selection: then only earlier ones count.
+        """
+        is_judged = self.protocol.is_judged and self.protocol.judge is not None
+        if is_judged or len(self.before) + len(self.responses) > _MOST_SCORED:
+            return None
+        # After the first wave, some rows have been asked further.
+        items = [] if any(self.items.values()) else self._answered()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            parsed = self.protocol.parse(items) if items else []
+            of_rows = [list(passes.values()) for passes in by_row(parsed)]
+            further = (self.protocol.follow_ups(self.rows[of_row[0].id], of_row) for of_row in of_rows)
+            is_selection = any(map(self._is_new, chain.from_iterable(further)))
+            scored = PackedItems([*self.before, *([] if is_selection else parsed)])
+            return self.protocol.score(scored) if scored else None
+
+    def _answered(self) -> list[Item]:
+        """The items of the rows with all their answers, not parsed."""
+        of_rows: dict[str, list[Response | None]] = {}
+        for (id, _), response in self.responses.items():
+            of_rows.setdefault(id, []).append(response)
+        items: list[Item] = []
+        for id, responses in of_rows.items():
+            if id not in self.failed and None not in responses:
+                with suppress(DataError):
+                    items += [self._item(response) for response in responses if response]
+        return items
+
     def _new(self, requests: Iterable[Request]) -> list[Request]:
         """The requests that were not asked before; marks them as asked."""
         wave = []
         for request in requests:
-            if (request.id, request.pass_name) not in self.responses:
+            if self._is_new(request):
                 self.responses[request.id, request.pass_name] = None
                 wave.append(request if self.number == request.repeat else replace(request, repeat=self.number))
         return wave
+
+    def _is_new(self, request: Request) -> bool:
+        return (request.id, request.pass_name) not in self.responses
 
     def _usable(self) -> dict[str, list[Item]]:
         """The items of the rows that did not fail."""
@@ -152,7 +206,7 @@ class _Repeat:
             if request.id in self.failed or response is None:
                 continue
             try:
-                item = self.protocol.item(self.rows[request.id], response)
+                item = self._item(response)
             except DataError as error:
                 self._fail(request.id, error)
                 continue
@@ -160,6 +214,13 @@ class _Repeat:
             items.append(item if self.backend.writes_replies else changed(item, {"prompt": None}))
         for item in self.protocol.parse(items) if items else ():
             self.items[item.id][item.pass_name] = item
+        self.unparsed.clear()
+
+    def _item(self, response: Response) -> Item:
+        key = response.request.id, response.request.pass_name
+        if key not in self.unparsed:
+            self.unparsed[key] = self.protocol.item(self.rows[response.request.id], response)
+        return self.unparsed[key]
 
     def _fail(self, id: str, error: DataError) -> None:
         if not self.protocol.skip_bad:

@@ -44,7 +44,7 @@ from eyechart.evaluators.results.results_file import (
     task_folder,
 )
 from eyechart.evaluators.runs.console import console, print_line
-from eyechart.evaluators.runs.live import LiveRun, WatchedBackend
+from eyechart.evaluators.runs.live import LiveRun
 from eyechart.evaluators.runs.screen import RunProgress, print_screen
 from eyechart.evaluators.runs.second_process import SecondProcess
 from eyechart.evaluators.runs.table import print_everything
@@ -123,15 +123,13 @@ def execute(
             previous = read_results(folder) if is_main else None
         unsaved, saved_at = 0, -math.inf
         live = LiveRun(folder, run.name or backend.name, progress) if is_main else None
-        if live is not None:
-            backend = WatchedBackend(backend, live)
         try:
             for index, task_run in enumerate(task_runs):
                 progress.begin(index, task_run.task.name)
                 if second is not None:
                     second.wait_for_data(task_run)
                 try:
-                    result = _run_task(task_run, backend, progress, processes, judge)
+                    result = _run_task(task_run, backend, progress, processes, judge, live)
                     finished.append(result.model_copy(update={"model": run.name or result.model}))
                     tracking.add(finished[-1])
                     if second is not None:
@@ -145,7 +143,7 @@ def execute(
                     print_line(messages, f"eyechart: {task_run.title} failed: {details}", "red")
                 results, unsaved = with_averages(finished), unsaved + 1
                 if live is not None:
-                    live.results = results
+                    live.finished(results)
                 if is_main and time.monotonic() - saved_at > _SECONDS_UNSAVED:
                     unsaved, saved_at = 0, time.monotonic()
                     write_run(folder, collect(results, failed, started, run.request), previous)
@@ -182,7 +180,12 @@ def execute(
 
 
 def _run_task(
-    task_run: TaskRun, backend: Backend, progress: RunProgress, processes: Processes, judge: "EndpointJudge | None"
+    task_run: TaskRun,
+    backend: Backend,
+    progress: RunProgress,
+    processes: Processes,
+    judge: "EndpointJudge | None",
+    live: LiveRun | None,
 ) -> TaskResult:
     task, options = task_run.task, task_run.options
     protocol = options.protocol(task)
@@ -199,7 +202,8 @@ def _run_task(
     loaded = processes.together(partial(load_data, task, task_run.data))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
-        result = evaluate_rows(task, options, backend, loaded, progress.answered)
+        watch = None if live is None else partial(live.answered, task, loaded)
+        result = evaluate_rows(task, options, backend, loaded, progress.answered, watch)
     texts = dict.fromkeys(str(warning.message) for warning in caught if issubclass(warning.category, UserWarning))
     return result.model_copy(update={"warnings": list(texts)})
 
