@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from pydantic_core import from_json
+
 from eyechart.datasets_scripts.common.errors import EyechartError, UsageError
 from eyechart.datasets_scripts.common.paths import open_regular
 from eyechart.evaluators.report import REPORT_FILE, write_report
@@ -29,6 +31,8 @@ from eyechart.evaluators.results.score_rows import named_headlines
 _HOST = re.compile(r"(127\.0\.0\.1|localhost)(:\d+)?")
 _DEPTH = 2
 """Levels of folders that are searched: `eyechart_runs`, the folder of a command, that of a model."""
+_LARGEST = 5 * 2**20
+"""Largest progress file, in bytes."""
 _BOARD = ("index.html", "leaderboard.js", "results/index.json")
 _HTML, _JSON = "text/html", "application/json"
 _TYPES = {".html": _HTML, ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".json": _JSON}
@@ -196,6 +200,9 @@ def _summary(name: str, folder: Path) -> dict[str, Any]:
     """What the list shows of a run."""
     about: dict[str, Any] = {"name": name, "folder": str(folder), "state": _state(folder)}
     about |= {"model": "", "started": "", "scores": [], "problems": []}
+    # Of a file that is no progress, nothing is shown.
+    with suppress(Exception), open_regular(folder / PROGRESS_FILE, _LARGEST) as opened:
+        about["model"] = str(from_json(opened.read())["model"])
     try:
         return about | _results(folder, (folder / RESULTS_FILE).stat().st_mtime_ns)
     except FileNotFoundError:
@@ -208,8 +215,9 @@ def _summary(name: str, folder: Path) -> dict[str, Any]:
 def _results(folder: Path, modified: int) -> dict[str, Any]:
     """The same from its results, which are read again only after they changed."""
     results = read_results(folder)
+    models = [*(task.model for task in results.tasks), *(failed.model for failed in results.failed)]
     return {
-        "model": ", ".join(dict.fromkeys(model_label(task.model) for task in results.tasks)),
+        "model": ", ".join(dict.fromkeys(map(model_label, filter(None, models)))),
         "started": str(results.environment.get("started", "")).replace("T", " "),
         "scores": named_headlines(results.tasks),
         "problems": [f"failed: {failed.task} on {failed.dataset}" for failed in results.failed],
@@ -218,7 +226,7 @@ def _results(folder: Path, modified: int) -> dict[str, Any]:
 
 def _progress(folder: Path) -> Answer:
     state, body = _state(folder), b"null"
-    with suppress(OSError), open_regular(folder / PROGRESS_FILE, 5 * 2**20) as opened:
+    with suppress(OSError), open_regular(folder / PROGRESS_FILE, _LARGEST) as opened:
         body = opened.read()
     return Answer(b'{"state": "%s", "progress": %s}' % (state.encode(), body), _JSON)
 

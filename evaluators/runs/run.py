@@ -138,7 +138,8 @@ def execute(
                 except Exception as error:
                     known = error if isinstance(error, EyechartError) else disk_error(error)
                     brief = known.explain() if known else f"{type(error).__name__}: {error}"
-                    failed.append(FailedTask(task=task_run.task.name, dataset=task_run.dataset, error=brief))
+                    name, data = task_run.task.name, task_run.dataset
+                    failed.append(FailedTask(task=name, dataset=data, error=brief, model=run.name or backend.name))
                     details = brief if known else traceback.format_exc()
                     print_line(messages, f"eyechart: {task_run.title} failed: {details}", "red")
                 results, unsaved = with_averages(finished), unsaved + 1
