@@ -7,6 +7,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +59,15 @@ def python(folder: Path, *arguments: str, **variables: str) -> str:
     return done.stdout
 
 
+@contextmanager
+def ending(server: "subprocess.Popen[str]") -> Iterator[None]:
+    """End a server after the block, also after a failure."""
+    try:
+        yield
+    finally:
+        server.terminate()
+
+
 def tracked(folder: Path, name: str, *track: str, **variables: str) -> dict[str, Any]:
     """Track a run of a model in a folder of this name; its headline score as a tracker has it."""
     (folder / name).symlink_to(tiny_vlm.folder())
@@ -82,7 +93,7 @@ def test_trackio_has_a_run_for_each_checkpoint(tmp_path: Path) -> None:
         text=True,
     )
     assert server.stdout is not None
-    with server:
+    with server, ending(server):
         lines = iter(server.stdout)
         address = next(line.strip() for line in lines if line.startswith("http"))
         # The token of the server is part of its address, or apart.
@@ -92,7 +103,6 @@ def test_trackio_has_a_run_for_each_checkpoint(tmp_path: Path) -> None:
         for step, access in ((500, {"TRACKIO_SERVER_URL": address}), (1000, apart)):
             client = {**access, "TRACKIO_DIR": str(tmp_path / "client")}
             expected[step] = tracked(tmp_path, f"checkpoint-{step}", "trackio:vlm", **client)
-        server.terminate()
     found = {run["config"]["step"]: run for run in json.loads(python(tmp_path, "-c", READ_TRACKIO, **home))}
     assert found.keys() == expected.keys()
     for step, run in found.items():
