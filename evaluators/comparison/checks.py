@@ -82,8 +82,10 @@ def _limits(option: Literal["--min", "--max"], texts: Sequence[str]) -> Iterator
         name, _, number = text.rpartition("=")
         place, _, score = name.partition(":")
         task, _, dataset = place.partition("@")
-        if not task or name in names:
-            raise UsageError(f"{option} {text!r} is not {LIMIT}, or is given twice")
+        if not task:
+            raise UsageError(f"{option} {text!r} is not {LIMIT}")
+        if name in names:
+            raise UsageError(f"{option} {name} is given twice; give one value")
         names.add(name)
         try:
             value = float(number)
