@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
-from eyechart.evaluators.requests.errors import SpendingError
 from eyechart.evaluators.requests.keys import request_keys
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Answer, Backend, OutputType, Request, Response
@@ -77,16 +76,12 @@ class StoredBackend(BackendWrapper):
         if not waiting:
             return
         asked = {id(equal[0]): (key, equal) for key, equal in waiting.items()}
-        try:
-            for response in self._backend.answer([equal[0] for equal in waiting.values()]):
-                new_key, equal = asked[id(response.request)]
-                if response.error is None and isinstance(new_key, bytes):
-                    self._store.put(self.name, {new_key: response})
-                for request in equal:
-                    yield replace(response, request=request)
-        except SpendingError as error:
-            error.add_note("The answers so far are stored: the same command asks only for the others.")
-            raise
+        for response in self._backend.answer([equal[0] for equal in waiting.values()]):
+            new_key, equal = asked[id(response.request)]
+            if response.error is None and isinstance(new_key, bytes):
+                self._store.put(self.name, {new_key: response})
+            for request in equal:
+                yield replace(response, request=request)
 
 
 def _answers(request: Request, answer: Answer) -> bool:

@@ -82,9 +82,7 @@ class TaskOptions:
         task_runs = make_task_runs(tasks, request, how, datasets=self.dataset or (), data_dirs=self.data_dir or ())
         if data.is_mini and not any(task_run.data.is_mini for task_run in task_runs):
             names = ", ".join(dict.fromkeys(task_run.dataset for task_run in task_runs))
-            is_own = all(task_run.task.data.path is not None for task_run in task_runs)
-            reason = "a task file names its data, and has no demo data" if is_own else "--data-dir names their folder"
-            raise UsageError(f"--mini has no effect on {names}: {reason}; leave out --mini")
+            raise UsageError(f"--mini has no effect on {names}: --data-dir or a task file names the data; leave it out")
         return task_runs
 
     def judge_options(self) -> "JudgeOptions | None":
@@ -160,9 +158,9 @@ def parse_arguments(option: str, values: Sequence[str] | None) -> dict[type, dic
         try:
             parsed[owner][field_name] = TypeAdapter(owner.__annotations__[field_name]).validate_python(value)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            is_list = first["type"] == "tuple_type" or first["loc"]
-            reason = list_form(meaning(owner, field_name)) if is_list else first["msg"]
+            about = error.errors(include_url=False)[0]
+            is_list = about["type"] == "tuple_type" or about["loc"]
+            reason = list_form(meaning(owner, field_name)) if is_list else about["msg"]
             raise UsageError(f"{option} {name}={text!r:.200} is not allowed: {reason}") from error
     return parsed
 

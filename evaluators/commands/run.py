@@ -241,7 +241,7 @@ def run(
     from eyechart.evaluators.backends import folder_of, resolve_backend
     from eyechart.evaluators.backends.local.loading import check_model
     from eyechart.evaluators.backends.local.remembered import RememberedBackend, record_of
-    from eyechart.evaluators.runs.tracking import Tracking
+    from eyechart.evaluators.runs.tracking import trackings
 
     if repeats > 1 and not asked.temperature:
         raise UsageError(
@@ -259,7 +259,7 @@ def run(
     task_runs = task_options.task_runs(tasks or [], data, how, is_mini=is_mini)
     folders = result_folders(task_options.out, asked.models)
     judge = task_options.judge_options()
-    tracking = Tracking(track or (), asked.step())
+    tracking = trackings(track or (), asked.step())
     server, options, chat = asked.read(folders[0])
 
     def make_backend(model: str | None, device: str | None) -> Backend:

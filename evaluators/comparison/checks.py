@@ -82,10 +82,9 @@ def _limits(option: Literal["--min", "--max"], texts: Sequence[str]) -> Iterator
         name, _, number = text.rpartition("=")
         place, _, score = name.partition(":")
         task, _, dataset = place.partition("@")
-        if not task:
-            raise UsageError(f"{option} {text!r} is not {LIMIT}")
-        if name in names:
-            raise UsageError(f"{option} {name} is given twice; give one value")
+        if not task or name in names:
+            problem = "gives a second value; give one" if task else f"is not {LIMIT}"
+            raise UsageError(f"{option} {text!r} {problem}")
         names.add(name)
         try:
             value = float(number)

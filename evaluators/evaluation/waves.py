@@ -2,9 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import chain
 
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.evaluation.data import Rows
@@ -12,16 +10,15 @@ from eyechart.evaluators.evaluation.tally import Tally
 from eyechart.evaluators.protocols.protocol import REASONING_LENGTH, Protocol
 from eyechart.evaluators.requests.errors import EndpointError, MissingPredictionError
 from eyechart.evaluators.requests.types import Backend, Request, Response, Row
-from eyechart.evaluators.results.items import Item, PackedItems, by_row, changed
+from eyechart.evaluators.results.items import Item, PackedItems, changed
 from eyechart.evaluators.results.results_file import PRIVATE, LeftOut, TaskResult
 from eyechart.metrics.scoring.reasoning import CONTENT_FILTER, LENGTH, REASONING, split_reasoning
 
 Progress = Callable[[int, int], None]
 """Called with (done, total) requests; the total grows with each wave."""
-Watch = Callable[[Response, Callable[[], TaskResult | None]], None]
+Scoring = Callable[[], TaskResult | None]
+Watch = Callable[[Response, Scoring], None]
 """Called with each response, and a function that scores the rows so far: see `_Repeat.score_so_far`."""
-_MOST_SCORED = 20_000
-"""Items that are scored while a run goes; more would take seconds."""
 
 
 @dataclass(frozen=True)
@@ -111,8 +108,6 @@ class _Repeat:
     """Items by row id and pass, in the order of asking."""
     failed: dict[str, DataError] = field(default_factory=dict)
     """Why a row was left out, by id."""
-    unparsed: dict[tuple[str, str], Item] = field(default_factory=dict)
-    """Items before their replies are parsed, by row id and pass; each is made once."""
 
     def ask(self, progress: Progress, watch: Watch | None = None) -> bool:
         """Ask everything; False as soon as reasoning is cut off at the default reply length."""
@@ -130,11 +125,7 @@ class _Repeat:
                 if watch:
                     watch(response, self.score_so_far)
             self._read(wave)
-            wave = self._new(
-                request
-                for id, items in self._usable().items()
-                for request in self.protocol.follow_ups(self.rows[id], items)
-            )
+            wave = self._further()
         # A row in which no request has an answer fails with the reason of its first request.
         for id, items in self._usable().items():
             first = self.responses[id, items[0].pass_name]
@@ -145,46 +136,34 @@ class _Repeat:
     def score_so_far(self) -> TaskResult | None:
         """The scores of the rows with all their answers.
 
-        None if a judge reads the replies, and for many items. If a row has further requests, the rows without are a
-        selection: then only earlier ones count.
+        None for many items, and if a judge or the user's own function reads the replies: each is asked once. If a row
+        has further requests, the rows without are a selection, and only earlier rows count.
         """
-        is_judged = self.protocol.is_judged and self.protocol.judge is not None
-        if is_judged or len(self.before) + len(self.responses) > _MOST_SCORED:
+        judge = self.protocol.judge if self.protocol.is_judged else None
+        if judge or self.protocol.scorer or len(self.before) + len(self.responses) > 20_000:
             return None
-        # After the first wave, some rows have been asked further.
-        items = [] if any(self.items.values()) else self._answered()
+        part = replace(self, responses=dict(self.responses), items={id: {} for id in self.rows})
+        waiting = {id for (id, _), response in self.responses.items() if response is None}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            parsed = self.protocol.parse(items) if items else []
-            of_rows = [list(passes.values()) for passes in by_row(parsed)]
-            further = (self.protocol.follow_ups(self.rows[of_row[0].id], of_row) for of_row in of_rows)
-            is_selection = any(map(self._is_new, chain.from_iterable(further)))
-            scored = PackedItems([*self.before, *([] if is_selection else parsed)])
-            return self.protocol.score(scored) if scored else None
-
-    def _answered(self) -> list[Item]:
-        """The items of the rows with all their answers, not parsed."""
-        of_rows: dict[str, list[Response | None]] = {}
-        for (id, _), response in self.responses.items():
-            of_rows.setdefault(id, []).append(response)
-        items: list[Item] = []
-        for id, responses in of_rows.items():
-            if id not in self.failed and None not in responses:
-                with suppress(DataError):
-                    items += [self._item(response) for response in responses if response]
-        return items
+            part._read([each.request for each in self.responses.values() if each and each.request.id not in waiting])
+            if any(self.items.values()) or part._further():
+                part.items = {}
+            items = PackedItems([*self.before, *(item for row in part.items.values() for item in row.values())])
+            return self.protocol.score(items) if items else None
 
     def _new(self, requests: Iterable[Request]) -> list[Request]:
         """The requests that were not asked before; marks them as asked."""
         wave = []
         for request in requests:
-            if self._is_new(request):
+            if (request.id, request.pass_name) not in self.responses:
                 self.responses[request.id, request.pass_name] = None
                 wave.append(request if self.number == request.repeat else replace(request, repeat=self.number))
         return wave
 
-    def _is_new(self, request: Request) -> bool:
-        return (request.id, request.pass_name) not in self.responses
+    def _further(self) -> list[Request]:
+        usable = self._usable().items()
+        return self._new(request for id, items in usable for request in self.protocol.follow_ups(self.rows[id], items))
 
     def _usable(self) -> dict[str, list[Item]]:
         """The items of the rows that did not fail."""
@@ -206,7 +185,7 @@ class _Repeat:
             if request.id in self.failed or response is None:
                 continue
             try:
-                item = self._item(response)
+                item = self.protocol.item(self.rows[request.id], response)
             except DataError as error:
                 self._fail(request.id, error)
                 continue
@@ -214,13 +193,6 @@ class _Repeat:
             items.append(item if self.backend.writes_replies else changed(item, {"prompt": None}))
         for item in self.protocol.parse(items) if items else ():
             self.items[item.id][item.pass_name] = item
-        self.unparsed.clear()
-
-    def _item(self, response: Response) -> Item:
-        key = response.request.id, response.request.pass_name
-        if key not in self.unparsed:
-            self.unparsed[key] = self.protocol.item(self.rows[response.request.id], response)
-        return self.unparsed[key]
 
     def _fail(self, id: str, error: DataError) -> None:
         if not self.protocol.skip_bad:

@@ -31,8 +31,6 @@ from eyechart.evaluators.results.score_rows import named_headlines
 _HOST = re.compile(r"(127\.0\.0\.1|localhost)(:\d+)?")
 _DEPTH = 2
 """Levels of folders that are searched: `eyechart_runs`, the folder of a command, that of a model."""
-_LARGEST = 5 * 2**20
-"""Largest progress file, in bytes."""
 _BOARD = ("index.html", "leaderboard.js", "results/index.json")
 _HTML, _JSON = "text/html", "application/json"
 _TYPES = {".html": _HTML, ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".json": _JSON}
@@ -200,9 +198,8 @@ def _summary(name: str, folder: Path) -> dict[str, Any]:
     """What the list shows of a run."""
     about: dict[str, Any] = {"name": name, "folder": str(folder), "state": _state(folder)}
     about |= {"model": "", "started": "", "scores": [], "problems": []}
-    # Of a file that is no progress, nothing is shown.
-    with suppress(Exception), open_regular(folder / PROGRESS_FILE, _LARGEST) as opened:
-        about["model"] = str(from_json(opened.read())["model"])
+    with suppress(Exception):
+        about["model"] = str(from_json(_progress(folder).body)["progress"]["model"])
     try:
         return about | _results(folder, (folder / RESULTS_FILE).stat().st_mtime_ns)
     except FileNotFoundError:
@@ -226,7 +223,7 @@ def _results(folder: Path, modified: int) -> dict[str, Any]:
 
 def _progress(folder: Path) -> Answer:
     state, body = _state(folder), b"null"
-    with suppress(OSError), open_regular(folder / PROGRESS_FILE, _LARGEST) as opened:
+    with suppress(OSError), open_regular(folder / PROGRESS_FILE, 5 * 2**20) as opened:
         body = opened.read()
     return Answer(b'{"state": "%s", "progress": %s}' % (state.encode(), body), _JSON)
 

@@ -4,7 +4,7 @@ import datetime
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.datasets_scripts.common.whole import write_whole
 from eyechart.evaluators.backends.chat import decode_image
 from eyechart.evaluators.evaluation.data import LoadedData
+from eyechart.evaluators.evaluation.waves import Scoring
 from eyechart.evaluators.report.samples import thumbnail
 from eyechart.evaluators.requests.types import Response
 from eyechart.evaluators.requests.values import printable
@@ -34,18 +35,17 @@ _REPLIES, _CHARACTERS, _PIXELS = 4, 600, 256
 class LiveRun:
     """Writes how far a run is, its last replies and its scores so far, every few seconds until it ends."""
 
-    def __init__(self, folder: Path, model: str, progress: RunProgress) -> None:
-        """Write that the run began."""
-        self._file, self._model, self._progress = folder / PROGRESS_FILE, model, progress
+    def __init__(self, folder: Path, model: str, progress: RunProgress, *, is_shown: bool = True) -> None:
+        """Write that the run began; nothing is written of one that is not shown."""
+        self._file, self._model, self.progress = folder / PROGRESS_FILE, model, progress
         self._replies: deque[Response] = deque(maxlen=_REPLIES)
         self._started = self._next_scoring = time.monotonic()
-        self._finished: list[ScoreRow] = []
-        self._so_far: list[ScoreRow] = []
-        self._write()
+        self._finished, self._so_far = list[ScoreRow](), list[ScoreRow]()
+        self._next = math.inf
+        if is_shown:
+            self._write()
 
-    def answered(
-        self, task: Task, loaded: LoadedData, response: Response, score: Callable[[], TaskResult | None]
-    ) -> None:
+    def answered(self, task: Task, loaded: LoadedData, response: Response, score: Scoring) -> None:
         """Take note of a response to a task on some data; if it is time, score the answers so far, and write."""
         self._replies.append(response)
         began = time.monotonic()
@@ -58,7 +58,8 @@ class LiveRun:
                 if (result := score()) is not None:
                     result.task, result.dataset, result.split = task.name, loaded.name, loaded.split
                     result.headline = headline_of(task).key
-                    self._so_far = _defined(result)
+                    rows = named_headlines([result])
+                    self._so_far = [(f"{row[0]}, so far", *row[1:]) for row in rows if "undefined" not in row]
             self._next_scoring = _next(began)
         self._write()
 
@@ -73,7 +74,7 @@ class LiveRun:
 
     def _write(self) -> None:
         began = time.monotonic()
-        (done, total), seconds = self._progress.counts, began - self._started
+        (done, total), seconds = self.progress.counts, began - self._started
         values = {
             "model": printable(self._model),
             "updated": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -94,14 +95,6 @@ def _next(began: float) -> float:
     """When to do again what began at a time and ends now."""
     ended = time.monotonic()
     return ended + max(_SECONDS, (ended - began) / _MOST_SHARE)
-
-
-def _defined(result: TaskResult) -> list[ScoreRow]:
-    """The headline score so far, if it is defined."""
-    spec = result.headline_spec()
-    if spec is None or math.isnan(spec.value(result.scores or {})):
-        return []
-    return [(f"{title}, so far", *cells) for title, *cells in named_headlines([result])]
 
 
 def _shown(response: Response, until: float) -> dict[str, Any]:

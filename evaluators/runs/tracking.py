@@ -84,66 +84,48 @@ _TRACKERS: Mapping[str, tuple[Callable[..., _Tracker], str]] = {
 """By the name of its package: what begins a tracker's run, and the variable that names the project."""
 
 
+def trackings(trackers: Sequence[str], step: int | None) -> "list[Tracking]":
+    """What a command sends to each tracker; raises as `Tracking`, and for a tracker that is given twice."""
+    names = [tracker.partition(":")[0] for tracker in trackers]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UsageError(f"--track {twice} is given {names.count(twice)} times; name each tracker once")
+    return [Tracking(tracker, step) for tracker in trackers]
+
+
 class Tracking:
-    """What a command sends to trackers; without any, nothing.
+    """What a command sends to a tracker.
 
     Whatever fails there is said in one line and ends the tracking of a model, not its run.
 
     Args:
-        trackers: `NAME` or `NAME:PROJECT` of each, where NAME is that of the tracker's package.
+        tracker: `NAME` or `NAME:PROJECT`, where NAME is that of the tracker's package.
         step: The step of the scores; None reads it from the model's name or the folder of the run, and else is 0.
     """
 
-    def __init__(self, trackers: Sequence[str] = (), step: int | None = None) -> None:
-        """Raise UsageError for a tracker that is unknown, not installed or given twice; nothing is sent."""
-        self._parts = [_Tracking(tracker, step) for tracker in trackers]
-        names = [part.name for part in self._parts]
-        if twice := next((name for name in names if names.count(name) > 1), None):
-            raise UsageError(f"--track {twice} is given {names.count(twice)} times; name each tracker once")
-
-    def begin(
-        self, names: Sequence[str], request: Mapping[str, Any] | None, task_runs: Sequence[TaskRun], out: Console
-    ) -> None:
-        """Begin the trackers' runs; `names` are those of the model, and its folders, one of which may have the step.
-
-        `request` has the options of the run, `out` gets the messages.
-        """
-        for part in self._parts:
-            part.begin(names, request, task_runs, out)
-
-    def add(self, result: TaskResult) -> None:
-        """Send the headline score of a finished task, and the items to a tracker that takes them."""
-        for part in self._parts:
-            part.add(result)
-
-    def end(self, results: Sequence[TaskResult], files: Sequence[Path]) -> None:
-        """Send the averages of tasks over datasets and the files that exist, and end the trackers' runs."""
-        for part in self._parts:
-            part.end(results, files)
-
-
-class _Tracking:
-    """The same for one tracker."""
-
-    def __init__(self, tracker: str, step: int | None) -> None:
-        self.name, colon, project = tracker.partition(":")
+    def __init__(self, tracker: str, step: int | None = None) -> None:
+        """Raise UsageError for a tracker that is unknown or not installed; nothing is sent."""
+        self._name, colon, project = tracker.partition(":")
         self._step, self._given_step = 0, step
         self._tracker: _Tracker | None = None
         self._messages: Console
-        if self.name not in _TRACKERS:
-            raise unknown_name("tracker", self.name, _TRACKERS, "in --track")
+        if self._name not in _TRACKERS:
+            raise unknown_name("tracker", self._name, _TRACKERS, "in --track")
         if colon and not project:
-            raise UsageError(f"--track {tracker} names no project; write {self.name}:PROJECT, or {self.name} alone")
-        spec = find_spec(self.name)
+            raise UsageError(f"--track {tracker} names no project; write {self._name}:PROJECT, or {self._name} alone")
+        spec = find_spec(self._name)
         # A folder of this name, as wandb makes one, is a package without an origin.
         if spec is None or spec.origin is None:
-            raise UsageError(f"--track {self.name} needs {self.name}: pip install 'eyechart[{self.name}]'")
-        self._start, variable = _TRACKERS[self.name]
+            raise UsageError(f"--track {self._name} needs {self._name}: pip install 'eyechart[{self._name}]'")
+        self._start, variable = _TRACKERS[self._name]
         self._project = project or os.environ.get(variable) or "eyechart"
 
     def begin(
         self, names: Sequence[str], request: Mapping[str, Any] | None, task_runs: Sequence[TaskRun], out: Console
     ) -> None:
+        """Begin the tracker's run; `names` are those of the model, and its folders, one of which may have the step.
+
+        `request` has the options of the run, `out` gets the messages.
+        """
         self._step = self._given_step if self._given_step is not None else read_step(*names) or 0
         self._messages = out
 
@@ -156,10 +138,12 @@ class _Tracking:
         self._call(start)
 
     def add(self, result: TaskResult) -> None:
+        """Send the headline score of a finished task, and the items to a tracker that takes them."""
         if self._tracker is not None:
             self._call(partial(_send, self._tracker, result, self._step))
 
     def end(self, results: Sequence[TaskResult], files: Sequence[Path]) -> None:
+        """Send the averages of tasks over datasets and the files that exist, and end the tracker's run."""
         for result in results:
             if result.dataset == AVERAGE:
                 self.add(result)
@@ -179,7 +163,7 @@ class _Tracking:
                 self._tracker, problem = None, f"{type(error).__name__}: {error}"
         warned = (str(each.message) for each in caught if each.category is UserWarning)
         if problem := " ".join((problem or next(warned, "")).split())[:_ERROR_LENGTH].rstrip("."):
-            print_line(self._messages, f"warning: tracking with {self.name}: {problem}. The run goes on.", "yellow")
+            print_line(self._messages, f"warning: tracking with {self._name}: {problem}. The run goes on.", "yellow")
 
 
 def _send(tracker: _Tracker, result: TaskResult, step: int) -> None:

@@ -121,7 +121,7 @@ def test_arguments(arguments, message, tmp_path, monkeypatch):
         ("a threshold that is no number", ["--min", "q_bench=high"], "--min q_bench='high' is not allowed; expected a"),
         ("an infinite threshold", ["--min", "q_bench=1e400"], "expected a number, such as 0.6 for 60 %"),
         ("a threshold without a task", ["--min", "=0.5"], "--min '=0.5' is not TASK[@DATASET][:SCORE]=VALUE"),
-        ("two thresholds of a score", 2 * ["--min", "q_bench=0.5"], "--min q_bench is given twice"),
+        ("two thresholds of a score", 2 * ["--min", "q_bench=0.5"], "--min 'q_bench=0.5' gives a second value"),
         (
             "a threshold on a task that the run lacks",
             ["--min", "q_bench/percepton=1"],
