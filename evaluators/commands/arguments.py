@@ -20,6 +20,7 @@ from eyechart.evaluators.evaluation.options import (
     data_option,
     scoring_option,
 )
+from eyechart.evaluators.requests.values import list_form
 
 if TYPE_CHECKING:
     from eyechart.evaluators.judging import JudgeOptions
@@ -81,7 +82,7 @@ class TaskOptions:
         task_runs = make_task_runs(tasks, request, how, datasets=self.dataset or (), data_dirs=self.data_dir or ())
         if data.is_mini and not any(task_run.data.is_mini for task_run in task_runs):
             names = ", ".join(dict.fromkeys(task_run.dataset for task_run in task_runs))
-            raise UsageError(f"--mini has no effect on {names}: --data-dir names a folder, or the data are your own")
+            raise UsageError(f"--mini has no effect on {names}: --data-dir or a task file names the data; leave it out")
         return task_runs
 
     def judge_options(self) -> "JudgeOptions | None":
@@ -157,7 +158,9 @@ def parse_arguments(option: str, values: Sequence[str] | None) -> dict[type, dic
         try:
             parsed[owner][field_name] = TypeAdapter(owner.__annotations__[field_name]).validate_python(value)
         except ValidationError as error:
-            reason = error.errors(include_url=False)[0]["msg"]
+            about = error.errors(include_url=False)[0]
+            is_list = about["type"] == "tuple_type" or about["loc"]
+            reason = list_form(meaning(owner, field_name)) if is_list else about["msg"]
             raise UsageError(f"{option} {name}={text!r:.200} is not allowed: {reason}") from error
     return parsed
 
@@ -179,7 +182,8 @@ def split_pairs(option: str, values: Sequence[str] | None, form: str = "NAME=VAL
     for value in values or ():
         name, equals, text = value.partition("=")
         if not equals or name in texts:
-            raise UsageError(f"{option} {value!r} is not {form}, or gives NAME twice")
+            problem = f"gives {name} twice; give it once" if equals else f"is not {form}"
+            raise UsageError(f"{option} {value!r} {problem}")
         texts[name] = text
     return texts
 

@@ -84,7 +84,7 @@ def _show_history(folder: Path, tasks: Sequence[str], allowed: Sequence[str], ou
     from eyechart.evaluators.results.notes import note
     from eyechart.evaluators.results.score_rows import headline_row
 
-    if out.suffix in (".svg", ".png", ".pdf") or out.is_file():
+    if out.suffix in (".svg", ".png", ".pdf", ".json", ".csv", ".html") or out.is_file():
         raise UsageError(f"--out {out} is not allowed with --history; expected a folder, for several figures")
     histories = read_history(folder, tasks, allowed)
     table = scores_table(f"{folder}: {len(histories.runs)} runs", "step", ("score", "95 % interval", "n"))

@@ -47,7 +47,7 @@ _TASKS_HELP = """Tasks, as listed by `eyechart tasks`; papers, such as q_bench, 
 wildcards, such as 'mmbench/*'; or your own task files (.yaml, .py). Default: all tasks."""
 _MODEL_HELP = """Id or folder of a transformers model (image-text-to-text, or a dual encoder such as CLIP), or its name
 on a server. Repeatable: the models run one after the other and are then compared."""
-_MODEL_ARG_HELP = """Rarer option of the model or its server, such as revision=v1.0 or timeout=600;
+_MODEL_ARG_HELP = """Rarer option of the model or its server, such as revision=v1.0, or price=[2.5,10] and max_cost=5;
 `eyechart run --help-args` lists all. Repeatable."""
 _SERVE_HELP = """Start a server for the model, and stop it after the run: vllm, sglang or llama.cpp with its options,
 such as "vllm --tensor-parallel-size 8", or any command with {model} and {port}."""
@@ -55,7 +55,7 @@ _REPEATS_HELP = "Ask every request K times: mean and spread over the repeats."
 _BACKEND_HELP = """What runs the model here: transformers or vllm, whose arguments --model-arg takes too, such as
 tensor_parallel_size=8 (default: transformers)."""
 _TRACK_HELP = """Send scores, settings and the report to an experiment tracker: trackio, wandb or mlflow, with :PROJECT
-to name the project (default: eyechart)."""
+to name the project (default: eyechart). Repeatable."""
 _LIKE_HELP = "Repeat a finished run, given by its folder; options that are given here replace its own."
 
 _OF_MODEL = ("model", "name", "backend", "base_url", "serve", "device", "dtype", "batch_size", "model_arg")
@@ -72,6 +72,11 @@ class RunCommand(Command):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Add the options of the run of `--like`, then parse."""
+        options = {option for param in self.get_params(ctx) for option in param.opts}
+        for option in (word.partition("=")[0] for word in args):
+            name = option.removeprefix("--").replace("-", "_")
+            if option.startswith("--") and option not in options and name in known_arguments("--model-arg"):
+                ctx.fail(f"No such option: {option}; write --model-arg {name}=VALUE")
         given, _, _ = self.make_parser(ctx).parse_args(list(args))
         if "like" in given:
             from eyechart.evaluators.results.results_file import read_results
@@ -224,7 +229,7 @@ def run(
     blind: Annotated[bool, scoring_option("Ask multiple-choice questions without images.", "--blind")] = False,
     repeats: Annotated[int, _sampling(_REPEATS_HELP, min=1, metavar="K")] = 1,
     task_options: TaskOptions,
-    track: Annotated[str | None, cli_option(_TRACK_HELP, metavar="NAME[:PROJECT]", panel="Output")] = None,
+    track: Annotated[Texts, cli_option(_TRACK_HELP, metavar="NAME[:PROJECT]", panel="Output")] = None,
     like: Annotated[Path | None, cli_option(_LIKE_HELP, metavar="RUN")] = None,
     view: Annotated[bool, cli_option("Watch the run in a browser; see `eyechart view`.", "--view")] = False,
     help_args: Annotated[bool, cli_option("List what -arg options take, and exit.", "--help-args")] = False,
@@ -236,7 +241,7 @@ def run(
     from eyechart.evaluators.backends import folder_of, resolve_backend
     from eyechart.evaluators.backends.local.loading import check_model
     from eyechart.evaluators.backends.local.remembered import RememberedBackend, record_of
-    from eyechart.evaluators.runs.tracking import Tracking
+    from eyechart.evaluators.runs.tracking import trackings
 
     if repeats > 1 and not asked.temperature:
         raise UsageError(
@@ -254,7 +259,7 @@ def run(
     task_runs = task_options.task_runs(tasks or [], data, how, is_mini=is_mini)
     folders = result_folders(task_options.out, asked.models)
     judge = task_options.judge_options()
-    tracking = Tracking(track, asked.step())
+    tracking = trackings(track or (), asked.step())
     server, options, chat = asked.read(folders[0])
 
     def make_backend(model: str | None, device: str | None) -> Backend:

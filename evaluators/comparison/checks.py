@@ -83,7 +83,8 @@ def _limits(option: Literal["--min", "--max"], texts: Sequence[str]) -> Iterator
         place, _, score = name.partition(":")
         task, _, dataset = place.partition("@")
         if not task or name in names:
-            raise UsageError(f"{option} {text!r} is not {LIMIT}, or is given twice")
+            problem = "gives a second value; give one" if task else f"is not {LIMIT}"
+            raise UsageError(f"{option} {text!r} {problem}")
         names.add(name)
         try:
             value = float(number)

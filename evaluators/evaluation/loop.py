@@ -16,7 +16,7 @@ from eyechart.evaluators.evaluation.data import LoadedData, Rows, read_rows
 from eyechart.evaluators.evaluation.findings import result_notes
 from eyechart.evaluators.evaluation.options import RunOptions
 from eyechart.evaluators.evaluation.scoring import summarize_repeats
-from eyechart.evaluators.evaluation.waves import Progress, RowAnswers, ask_rows, explain_item, left_out
+from eyechart.evaluators.evaluation.waves import Progress, RowAnswers, Watch, ask_rows, explain_item, left_out
 from eyechart.evaluators.protocols.protocol import Protocol, check_images
 from eyechart.evaluators.requests.keys import image_digest
 from eyechart.evaluators.requests.types import Backend, OutputType, Row
@@ -30,7 +30,12 @@ from eyechart.metrics.scoring.judging.replies import judge_name
 
 
 def evaluate_rows(
-    task: Task, options: RunOptions, backend: Backend, loaded: LoadedData, progress: Progress | None = None
+    task: Task,
+    options: RunOptions,
+    backend: Backend,
+    loaded: LoadedData,
+    progress: Progress | None = None,
+    watch: Watch | None = None,
 ) -> TaskResult:
     """Ask a backend about the rows of some data and score its answers; raises as `Evaluator.run`."""
     initial = protocol_for(task, options, loaded, is_billed=backend.billed_per_request)
@@ -45,7 +50,7 @@ def evaluate_rows(
     rows = replace(rows, cluster_of=loaded.cluster_of or rows.cluster_of)
 
     start = time.perf_counter()
-    answers = ask_rows(initial, backend, rows, options.repeats, progress)
+    answers = ask_rows(initial, backend, rows, options.repeats, progress, watch)
     asked = time.perf_counter()
     protocol = answers.protocol
     try:

@@ -1,5 +1,6 @@
 """Ask a backend about rows in waves; each wave contains the follow-ups to the answers of the previous ones."""
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -10,11 +11,14 @@ from eyechart.evaluators.protocols.protocol import REASONING_LENGTH, Protocol
 from eyechart.evaluators.requests.errors import EndpointError, MissingPredictionError
 from eyechart.evaluators.requests.types import Backend, Request, Response, Row
 from eyechart.evaluators.results.items import Item, PackedItems, changed
-from eyechart.evaluators.results.results_file import PRIVATE, LeftOut
+from eyechart.evaluators.results.results_file import PRIVATE, LeftOut, TaskResult
 from eyechart.metrics.scoring.reasoning import CONTENT_FILTER, LENGTH, REASONING, split_reasoning
 
 Progress = Callable[[int, int], None]
 """Called with (done, total) requests; the total grows with each wave."""
+Scoring = Callable[[], TaskResult | None]
+Watch = Callable[[Response, Scoring], None]
+"""Called with each response, and a function that scores the rows so far: see `_Repeat.score_so_far`."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,12 @@ class RowAnswers:
 
 
 def ask_rows(
-    protocol: Protocol, backend: Backend, rows: Rows, repeats: int = 1, progress: Progress | None = None
+    protocol: Protocol,
+    backend: Backend,
+    rows: Rows,
+    repeats: int = 1,
+    progress: Progress | None = None,
+    watch: Watch | None = None,
 ) -> RowAnswers:
     """Ask a backend about rows with distinct ids, and parse the replies of each wave when it is complete.
 
@@ -61,9 +70,10 @@ def ask_rows(
                 if progress:
                     progress(before + done, round((before + total) / share))
 
-            repeat = _Repeat(protocol, backend, by_id, number)
-            if not repeat.ask(show):
-                return ask_rows(replace(protocol, max_new_tokens=REASONING_LENGTH), backend, rows, repeats, progress)
+            repeat = _Repeat(protocol, backend, by_id, number, items[number - 1])
+            if not repeat.ask(show, watch):
+                longer = replace(protocol, max_new_tokens=REASONING_LENGTH)
+                return ask_rows(longer, backend, rows, repeats, progress, watch)
             responses_before += len(repeat.responses)
             asked.append(repeat)
         reasons = {id: str(error) for repeat in reversed(asked) for id, error in repeat.failed.items()}
@@ -90,6 +100,8 @@ class _Repeat:
     rows: dict[str, Row]
     """Rows by id, in order."""
     number: int
+    before: Sequence[Item] = ()
+    """The items of earlier rows."""
     responses: dict[tuple[str, str], Response | None] = field(default_factory=dict)
     """Responses by row id and pass, in the order of asking; None until the response arrives."""
     items: dict[str, dict[str, Item]] = field(default_factory=dict)
@@ -97,7 +109,7 @@ class _Repeat:
     failed: dict[str, DataError] = field(default_factory=dict)
     """Why a row was left out, by id."""
 
-    def ask(self, progress: Progress) -> bool:
+    def ask(self, progress: Progress, watch: Watch | None = None) -> bool:
         """Ask everything; False as soon as reasoning is cut off at the default reply length."""
         may_grow = self.protocol.max_new_tokens is None and self.backend.writes_replies
         self.items = {id: {} for id in self.rows}
@@ -110,18 +122,35 @@ class _Repeat:
                 self._receive(response)
                 done += 1
                 progress(done, len(self.responses))
+                if watch:
+                    watch(response, self.score_so_far)
             self._read(wave)
-            wave = self._new(
-                request
-                for id, items in self._usable().items()
-                for request in self.protocol.follow_ups(self.rows[id], items)
-            )
+            wave = self._further()
         # A row in which no request has an answer fails with the reason of its first request.
         for id, items in self._usable().items():
             first = self.responses[id, items[0].pass_name]
             if first is not None and first.error is not None and all(item.error is not None for item in items):
                 self._fail(id, first.error)
         return True
+
+    def score_so_far(self) -> TaskResult | None:
+        """The scores of the rows with all their answers.
+
+        None for many items, and if a judge or the user's own function reads the replies: each is asked once. If a row
+        has further requests, the rows without are a selection, and only earlier rows count.
+        """
+        judge = self.protocol.judge if self.protocol.is_judged else None
+        if judge or self.protocol.scorer or len(self.before) + len(self.responses) > 20_000:
+            return None
+        part = replace(self, responses=dict(self.responses), items={id: {} for id in self.rows})
+        waiting = {id for (id, _), response in self.responses.items() if response is None}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            part._read([each.request for each in self.responses.values() if each and each.request.id not in waiting])
+            if any(self.items.values()) or part._further():
+                part.items = {}
+            items = PackedItems([*self.before, *(item for row in part.items.values() for item in row.values())])
+            return self.protocol.score(items) if items else None
 
     def _new(self, requests: Iterable[Request]) -> list[Request]:
         """The requests that were not asked before; marks them as asked."""
@@ -131,6 +160,10 @@ class _Repeat:
                 self.responses[request.id, request.pass_name] = None
                 wave.append(request if self.number == request.repeat else replace(request, repeat=self.number))
         return wave
+
+    def _further(self) -> list[Request]:
+        usable = self._usable().items()
+        return self._new(request for id, items in usable for request in self.protocol.follow_ups(self.rows[id], items))
 
     def _usable(self) -> dict[str, list[Item]]:
         """The items of the rows that did not fail."""

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.evaluators.protocols.protocol import Protocol, setting_fields
-from eyechart.evaluators.requests.values import brief
+from eyechart.evaluators.requests.values import brief, list_form
 
 P = TypeVar("P", bound=Protocol)
 _TYPES = {
@@ -120,5 +120,8 @@ def _misfit(details: Mapping[str, Any], form: Any) -> str:
             form = form.__pydantic_fields__[part].annotation
         problem = str(unknown_name("key", location[-1], form.__pydantic_fields__))
         return ": ".join([*map(str, location[:-1]), problem])
+    if details["type"] == "tuple_type":
+        described = form.__pydantic_fields__[location[0]].description if len(location) == 1 else ""
+        details = {**details, "msg": list_form(described or "")}
     value = "" if details["type"] in ("missing", "missing_argument") else f"; found {brief(details['input'])}"
     return f"{'.'.join(map(str, location))}: {details['msg'] if raised is None else raised}{value}"

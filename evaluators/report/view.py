@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from pydantic_core import from_json
+
 from eyechart.datasets_scripts.common.errors import EyechartError, UsageError
 from eyechart.datasets_scripts.common.paths import open_regular
 from eyechart.evaluators.report import REPORT_FILE, write_report
@@ -196,6 +198,8 @@ def _summary(name: str, folder: Path) -> dict[str, Any]:
     """What the list shows of a run."""
     about: dict[str, Any] = {"name": name, "folder": str(folder), "state": _state(folder)}
     about |= {"model": "", "started": "", "scores": [], "problems": []}
+    with suppress(Exception):
+        about["model"] = str(from_json(_progress(folder).body)["progress"]["model"])
     try:
         return about | _results(folder, (folder / RESULTS_FILE).stat().st_mtime_ns)
     except FileNotFoundError:
@@ -208,8 +212,9 @@ def _summary(name: str, folder: Path) -> dict[str, Any]:
 def _results(folder: Path, modified: int) -> dict[str, Any]:
     """The same from its results, which are read again only after they changed."""
     results = read_results(folder)
+    models = [*(task.model for task in results.tasks), *(failed.model for failed in results.failed)]
     return {
-        "model": ", ".join(dict.fromkeys(model_label(task.model) for task in results.tasks)),
+        "model": ", ".join(dict.fromkeys(map(model_label, filter(None, models)))),
         "started": str(results.environment.get("started", "")).replace("T", " "),
         "scores": named_headlines(results.tasks),
         "problems": [f"failed: {failed.task} on {failed.dataset}" for failed in results.failed],

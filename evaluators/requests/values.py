@@ -29,6 +29,12 @@ def decode(data: bytes) -> Any:
     return json.loads(data.decode("utf-8", "surrogatepass"))
 
 
+def list_form(description: str) -> str:
+    """What to write for a list, with the example in the description of its field."""
+    example = re.search(r"\[[^][]+\]", description)
+    return f"expected a list, such as {example[0].replace(', ', ',') if example else '[a,b]'}"
+
+
 def is_number(value: Any) -> TypeGuard[float]:
     """Whether a value is a finite number that a float can represent; True and False are not."""
     try:

@@ -184,6 +184,7 @@ class FailedTask(Record):
     task: str
     dataset: str
     error: str
+    model: str = ""
 
 
 class Results(Record):

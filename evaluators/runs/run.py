@@ -9,7 +9,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ from eyechart.evaluators.evaluation.scoring import with_averages
 from eyechart.evaluators.report import REPORT_FILE
 from eyechart.evaluators.report.charts import charts_of
 from eyechart.evaluators.report.reported_task import reported_alone
+from eyechart.evaluators.requests.errors import SpendingError
 from eyechart.evaluators.requests.secrets import redact_values
 from eyechart.evaluators.requests.store import ResponseStore
 from eyechart.evaluators.requests.types import Backend
@@ -44,7 +45,7 @@ from eyechart.evaluators.results.results_file import (
     task_folder,
 )
 from eyechart.evaluators.runs.console import console, print_line
-from eyechart.evaluators.runs.live import LiveRun, WatchedBackend
+from eyechart.evaluators.runs.live import LiveRun
 from eyechart.evaluators.runs.screen import RunProgress, print_screen
 from eyechart.evaluators.runs.second_process import SecondProcess
 from eyechart.evaluators.runs.table import print_everything
@@ -79,8 +80,8 @@ class ModelRun:
     """Print every score and every note too."""
     judge: "JudgeOptions | None" = None
     """The judge on a server, if there is one."""
-    tracking: Tracking = field(default_factory=Tracking)
-    """Sends the scores to a tracker, if there is one."""
+    trackers: Sequence[Tracking] = ()
+    """They get the scores."""
 
 
 def execute(
@@ -96,7 +97,7 @@ def execute(
     Raises ModelError if the model cannot be loaded. Of several processes, only the first writes and prints.
     """
     folder, is_main = run.folder, processes.is_main
-    tracking = run.tracking if is_main else Tracking()
+    trackers = run.trackers if is_main else ()
     screen, messages = console(quiet=not is_main), console(stderr=True, quiet=not is_main)
     datasets.disable_progress_bars()
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -117,48 +118,52 @@ def execute(
         # Precomputed predictions are matched with all requests, in each process.
         if processes.count > 1 and backend.writes_replies:
             backend = DistributedBackend(backend, processes)
-        tracking.begin((run.name or backend.name, backend.name, str(folder)), run.request, task_runs, messages)
+        name = run.name or backend.name
+        for tracking in trackers:
+            tracking.begin((name, backend.name, str(folder)), run.request, task_runs, messages)
         previous: Results | None = None
         with suppress(DataError):
             previous = read_results(folder) if is_main else None
         unsaved, saved_at = 0, -math.inf
-        live = LiveRun(folder, run.name or backend.name, progress) if is_main else None
-        if live is not None:
-            backend = WatchedBackend(backend, live)
+        live = LiveRun(folder, name, progress, is_shown=is_main)
         try:
             for index, task_run in enumerate(task_runs):
                 progress.begin(index, task_run.task.name)
                 if second is not None:
                     second.wait_for_data(task_run)
                 try:
-                    result = _run_task(task_run, backend, progress, processes, judge)
+                    result = _run_task(task_run, backend, live, processes, judge)
                     finished.append(result.model_copy(update={"model": run.name or result.model}))
-                    tracking.add(finished[-1])
+                    for tracking in trackers:
+                        tracking.add(finished[-1])
                     if second is not None:
                         second.draw_ahead(charts_of(reported_alone(finished[-1])))
                 # Whatever fails in one task, run the others and keep their results.
                 except Exception as error:
+                    if isinstance(error, SpendingError) and store is not None:
+                        error.add_note("The answers so far are stored: the same command asks only for the others.")
                     known = error if isinstance(error, EyechartError) else disk_error(error)
                     brief = known.explain() if known else f"{type(error).__name__}: {error}"
-                    failed.append(FailedTask(task=task_run.task.name, dataset=task_run.dataset, error=brief))
+                    failure = {"task": task_run.task.name, "dataset": task_run.dataset, "error": brief, "model": name}
+                    failed.append(FailedTask(**failure))
                     details = brief if known else traceback.format_exc()
                     print_line(messages, f"eyechart: {task_run.title} failed: {details}", "red")
                 results, unsaved = with_averages(finished), unsaved + 1
-                if live is not None:
-                    live.results = results
+                live.finished(results)
                 if is_main and time.monotonic() - saved_at > _SECONDS_UNSAVED:
                     unsaved, saved_at = 0, time.monotonic()
                     write_run(folder, collect(results, failed, started, run.request), previous)
         finally:
             # Also after Ctrl-C.
-            if live is not None:
+            if is_main:
                 live.end()
             if is_main and unsaved:
                 write_run(folder, collect(results, failed, started, run.request), previous)
     if previous is not None and (run.request is None or previous.request != run.request):
         print_line(messages, f"Replaced the earlier results in {folder}")
     if not results:
-        tracking.end((), [folder / RESULTS_FILE])
+        for tracking in trackers:
+            tracking.end((), [folder / RESULTS_FILE])
         print_line(screen, f"No task finished. The errors are also in {folder / RESULTS_FILE}")
         return False
     if run.verbose:
@@ -170,7 +175,8 @@ def execute(
     for result in finished:
         result.items = ()
     has_report = not is_main or _write_report(folder, screen, messages, second)
-    tracking.end(results, [folder / REPORT_FILE, folder / RESULTS_FILE])
+    for tracking in trackers:
+        tracking.end(results, [folder / REPORT_FILE, folder / RESULTS_FILE])
     is_judged = True
     for result in finished:
         counts = judge_counts(result.scores or {})
@@ -182,9 +188,9 @@ def execute(
 
 
 def _run_task(
-    task_run: TaskRun, backend: Backend, progress: RunProgress, processes: Processes, judge: "EndpointJudge | None"
+    task_run: TaskRun, backend: Backend, live: LiveRun, processes: Processes, judge: "EndpointJudge | None"
 ) -> TaskResult:
-    task, options = task_run.task, task_run.options
+    task, options, progress = task_run.task, task_run.options, live.progress
     protocol = options.protocol(task)
     # Checked before any data are loaded.
     backend.check(protocol.output_type)
@@ -199,7 +205,7 @@ def _run_task(
     loaded = processes.together(partial(load_data, task, task_run.data))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
-        result = evaluate_rows(task, options, backend, loaded, progress.answered)
+        result = evaluate_rows(task, options, backend, loaded, progress.answered, partial(live.answered, task, loaded))
     texts = dict.fromkeys(str(warning.message) for warning in caught if issubclass(warning.category, UserWarning))
     return result.model_copy(update={"warnings": list(texts)})
 

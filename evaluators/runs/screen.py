@@ -18,6 +18,7 @@ from eyechart.evaluators.results.results_file import AVERAGE, FailedTask, TaskRe
 from eyechart.evaluators.results.score_rows import headline_row, headlines, is_above_chance, unparsed_note
 from eyechart.evaluators.runs.console import print_line, print_notes
 from eyechart.evaluators.runs.table import further_rows, notes_of
+from eyechart.metrics.score_spec import value_at
 from eyechart.metrics.scoring.judging.lexical import LEXICAL
 
 _COLUMNS = ("task", "score", "value", "95 % CI", "chance", "paper\nbest", "n")
@@ -144,11 +145,15 @@ def _title(results: Sequence[TaskResult]) -> str:
 
 
 def _answers(results: Sequence[TaskResult]) -> str:
-    """How many answers the scores are made of, and how long they took."""
+    """How many answers the scores are made of, and how long they took and, at known prices, what they cost."""
     count = sum(len(result.items) for result in results)
     seconds = sum(result.timings.get("model_seconds", 0) for result in results)
     stored = sum(result.timings.get("answers_from_store", 0) for result in results)
-    return f"Answers: {count:,} in {seconds:.1f} s{f', {stored:,.0f} of them from the store' if stored else ''}."
+    asked = (value_at(result.settings, "model.asked.cost") for result in results if result.dataset != AVERAGE)
+    costs = [cost for cost in asked if cost is not None]
+    from_store = f", {stored:,.0f} of them from the store" if stored else ""
+    cost = f", for {sum(costs):,.{2 if sum(costs) >= 1 else 4}f} US dollars" if costs else ""
+    return f"Answers: {count:,} in {seconds:.1f} s{from_store}{cost}."
 
 
 def _shown_notes(results: Sequence[TaskResult], above: set[str], width: int) -> tuple[list[str], dict[str, str]]:

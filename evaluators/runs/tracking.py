@@ -84,8 +84,16 @@ _TRACKERS: Mapping[str, tuple[Callable[..., _Tracker], str]] = {
 """By the name of its package: what begins a tracker's run, and the variable that names the project."""
 
 
+def trackings(trackers: Sequence[str], step: int | None) -> "list[Tracking]":
+    """What a command sends to each tracker; raises as `Tracking`, and for a tracker that is given twice."""
+    names = [tracker.partition(":")[0] for tracker in trackers]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UsageError(f"--track {twice} is given {names.count(twice)} times; name each tracker once")
+    return [Tracking(tracker, step) for tracker in trackers]
+
+
 class Tracking:
-    """What a command sends to a tracker; without one, nothing.
+    """What a command sends to a tracker.
 
     Whatever fails there is said in one line and ends the tracking of a model, not its run.
 
@@ -94,14 +102,12 @@ class Tracking:
         step: The step of the scores; None reads it from the model's name or the folder of the run, and else is 0.
     """
 
-    def __init__(self, tracker: str | None = None, step: int | None = None) -> None:
+    def __init__(self, tracker: str, step: int | None = None) -> None:
         """Raise UsageError for a tracker that is unknown or not installed; nothing is sent."""
-        self._name, colon, project = (tracker or "").partition(":")
+        self._name, colon, project = tracker.partition(":")
         self._step, self._given_step = 0, step
         self._tracker: _Tracker | None = None
         self._messages: Console
-        if tracker is None:
-            return
         if self._name not in _TRACKERS:
             raise unknown_name("tracker", self._name, _TRACKERS, "in --track")
         if colon and not project:
@@ -120,8 +126,6 @@ class Tracking:
 
         `request` has the options of the run, `out` gets the messages.
         """
-        if not self._name:
-            return
         self._step = self._given_step if self._given_step is not None else read_step(*names) or 0
         self._messages = out
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -60,8 +61,12 @@ def test_a_run_is_watched_until_it_ends(watched, browser, axe, console_errors, t
     driver = browser(dark=True)
     driver.get(address)
     wait = WebDriverWait(driver, 120)
-    # Of both tasks, one has finished.
-    wait.until(lambda driver: "q_bench/perception" in text(driver, "scores"))
+    # Of both tasks, one has finished; the answers to the other so far have a score with its interval and n.
+    wait.until(lambda driver: "so far" in text(driver, "scores"))
+    finished, running = driver.find_elements(By.CSS_SELECTOR, "#scores tbody tr")
+    assert finished.text.startswith("q_bench/perception") and "so far" not in finished.text
+    assert re.fullmatch(r"aes_bench/empathy .*, so far\D+[\d.]+ % [\d.]+ to [\d.]+ [\d.]+ % \d+", running.text)
+    assert int(running.text.split()[-1]) < ITEMS
     wait.until(lambda driver: driver.execute_script("return document.querySelector('.reply img')?.naturalWidth"))
     assert "me/model is running" in text(driver, "status") and f"of {2 * ITEMS} answers" in text(driver, "counts")
     assert "per second, about" in text(driver, "counts")

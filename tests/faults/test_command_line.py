@@ -78,6 +78,8 @@ def refused(done, message):
         ("an infinite temperature", [*SERVER, "--temperature", "1e400"], "--temperature inf is not"),
         ("an infinite age of stored answers", ["store", "prune", "--older-than", "1e400"], "--older-than inf is not"),
         ("an infinite price", [*SERVER, "--judge", "j", "--judge-arg", "price=[1e400,1]"], "--judge-arg price="),
+        ("a price that is no list", [*SERVER, "--model-arg", "price=abc"], "expected a list, such as [2.5,10]"),
+        ("a setting without its brackets", ["run", "q_bench/assessment", "--set", "levels=a"], "such as [exc"),
         ("a cost limit without a price", [*SERVER, "--model-arg", "max_cost=3"], "max_cost needs a price"),
         ("an infinite number in a field for the server", field("1e999"), "extra_body="),
         ("a lone surrogate in a field for the server", field('"\\ud800"'), "extra_body="),
@@ -119,7 +121,7 @@ def test_arguments(arguments, message, tmp_path, monkeypatch):
         ("a threshold that is no number", ["--min", "q_bench=high"], "--min q_bench='high' is not allowed; expected a"),
         ("an infinite threshold", ["--min", "q_bench=1e400"], "expected a number, such as 0.6 for 60 %"),
         ("a threshold without a task", ["--min", "=0.5"], "--min '=0.5' is not TASK[@DATASET][:SCORE]=VALUE"),
-        ("two thresholds of a score", 2 * ["--min", "q_bench=0.5"], "or is given twice"),
+        ("two thresholds of a score", 2 * ["--min", "q_bench=0.5"], "--min 'q_bench=0.5' gives a second value"),
         (
             "a threshold on a task that the run lacks",
             ["--min", "q_bench/percepton=1"],

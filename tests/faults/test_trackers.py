@@ -44,6 +44,14 @@ def test_trackers_that_cannot_be_used(tracker, message, tmp_path, monkeypatch):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("again", rows(REFUSED, ("a tracker that is given twice", "mlflow:vlm")))
+def test_a_tracker_that_is_given_twice(again, tmp_path, monkeypatch):
+    (tmp_path / "mlflow.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    result = invoke(*PERCEPTION, "--track", "mlflow", "--track", again, "--out", tmp_path / "run")
+    refused(result, "--track mlflow is given 2 times; name each tracker once")
+
+
 @pytest.mark.parametrize(
     "function",
     rows(

@@ -137,8 +137,8 @@ class ChatClient:
             completion = await self._send(messages, fields, self._options.chat.required)
         except LimitError:
             raise SpendingError(
-                f"the next request to {self.model!r} might exceed the limit of {self._options.max_cost} US dollars. To "
-                "go on from the stored answers, run the same command with a higher max_cost"
+                f"the next request to {self.model!r} might exceed the limit of {self._options.max_cost} US dollars; "
+                "set a higher max_cost"
             ) from None
         finally:
             attempted.reset(before)

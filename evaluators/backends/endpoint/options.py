@@ -69,7 +69,7 @@ class EndpointOptions:
         served_name: Name with which the server is expected to answer, if it is neither the model's name nor a dated
             version of it. It affects only what results report, not the replies.
         serve_timeout: Seconds to wait until a server that the run starts is ready, at least 1.
-        price: US dollars per million prompt tokens and per million reply tokens, at least 0; None if unknown.
+        price: US dollars per million prompt and reply tokens, such as [2.5, 10], at least 0; None if unknown.
         max_cost: Spending limit in US dollars, at least 0; None for no limit. Stored replies cost nothing. A request is
             not sent if it, the charges so far and the requests in flight could together exceed the limit; each attempt
             that got no answer counts as charged.

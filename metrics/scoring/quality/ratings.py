@@ -19,8 +19,8 @@ _LIST = re.compile(r"\s*1[.)]\s.*\n\s*2[.)]\s", re.DOTALL)
 def read_rating(text: str) -> float | None:
     """The rating from 1 to 5 that a reply gives: the number at its beginning, otherwise the only number in it, or None.
 
-    Reasoning and the scale itself ("out of 5") are ignored, and what is around `<answer>...</answer>`, the last one, as
-    in Q-Insight and VisualQuality-R1. A numbered list gives no rating.
+    Reasoning and the scale itself ("out of 5") are ignored, and what is around the last `<answer>...</answer>`, if any,
+    as in VisualQuality-R1. A numbered list gives no rating.
 
     Examples:
         >>> read_rating("4"), read_rating("I would give it a 3 out of 5."), read_rating("Good.")

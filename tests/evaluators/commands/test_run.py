@@ -242,8 +242,9 @@ def test_values_are_json_or_text_each_with_one_name():
     found = parse_pairs("--set", [*parsed, *(f"{name}={text}" for name, text in texts.items())])
     assert found == {given.partition("=")[0]: value for given, value in parsed.items()} | texts
 
-    for given in (["rounds"], ["rounds=1", "rounds=2"]):
-        with pytest.raises(UsageError, match=r"--set 'rounds.*' is not NAME=VALUE, or gives NAME twice"):
+    problems = {("rounds",): "is not NAME=VALUE", ("rounds=1", "rounds=2"): "gives rounds twice"}
+    for given, problem in problems.items():
+        with pytest.raises(UsageError, match=f"--set '{given[-1]}' {problem}"):
             parse_pairs("--set", given)
 
 

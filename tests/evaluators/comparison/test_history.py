@@ -59,6 +59,7 @@ def test_a_task_with_other_settings_is_refused_unless_allowed(tmp_path: Path) ->
     refused = invoke(*command, code=1)
     assert "extraction is 'declared' in A and 'strict' in B" in refused.output and "--allow" in refused.output
     assert not (tmp_path / "figures").exists()
+    assert "expected a folder, for several figures" in invoke(*command[:-1], tmp_path / "h.json", code=2).output
     allowed = invoke(*command, "--allow", "extraction", code=0)
     assert "also differ in extraction" in allowed.output and "90.00 %" in allowed.output
 

@@ -4,6 +4,8 @@ import functools
 import hashlib
 import json
 import random
+import warnings
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,15 @@ import pytest
 from pyarrow import parquet
 
 from eyechart import metrics
+from eyechart.datasets_scripts.common.errors import UsageError
 from eyechart.evaluators import evaluator
 from eyechart.evaluators.evaluation.data import DataRequest, load_data
+from eyechart.evaluators.evaluation.loop import evaluate_rows
+from eyechart.evaluators.evaluation.options import RunOptions
 from eyechart.evaluators.requests.types import Backend, Loss, OutputType, Response
 from eyechart.evaluators.results.results_file import TaskResult, read_results
 from eyechart.evaluators.tasks import TASKS, get_task
+from eyechart.metrics.scoring.errors import ScoringError
 from eyechart.metrics.scoring.statistics.shares import Clusters, share_interval
 from tests.evaluators import running
 from tests.evaluators.conftest import picture
@@ -120,6 +126,35 @@ def test_the_written_items_and_the_evaluate_module_give_the_same_scores(tmp_path
         public = [item for item in result.items if item.label is not None]
         module = metrics.load(get_task(task).metric)
         np.testing.assert_equal(module.compute(**INPUTS[protocol.name](protocol, public)), result.scores)
+
+
+# Later answers may change which rows have a score in these, and nobody asks a judge twice.
+UNWATCHED = ("ql_bench", "judged", "early_stop")
+
+
+@pytest.mark.parametrize(("task", "judge", "settings"), CASES)
+def test_the_rows_so_far_are_scored_while_a_run_goes_and_change_nothing(request, task, judge, settings):
+    options = RunOptions(seed=3, judge=judge, settings=settings)
+    watched, definition = [], get_task(task)
+
+    def watch(response, score):
+        with suppress(ScoringError, UsageError):
+            watched.append(score())
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = evaluate_rows(definition, options, Answers(), data(task), watch=watch)
+        scoring = [each.message for each in caught]
+        caught.clear()
+        alone = evaluate_rows(definition, options, Answers(), data(task))
+        assert list(map(str, scoring)) == [str(each.message) for each in caught]
+    np.testing.assert_equal(result.scores, alone.scores)
+    assert result.items == alone.items and result.notes == alone.notes
+    if any(name in request.node.callspec.id for name in UNWATCHED):
+        assert watched[-1] is None
+    else:
+        np.testing.assert_equal(watched[-1].scores, result.scores)
+        assert len(watched[len(watched) // 2].items) < len(result.items)
 
 
 def test_many_rows_are_asked_and_kept_in_parts(tmp_path, monkeypatch):

@@ -16,8 +16,10 @@ from pathlib import Path
 import pytest
 
 from eyechart.evaluators.report.view import Viewer, ViewServer
+from eyechart.evaluators.results.results_file import FailedTask, collect
 from eyechart.evaluators.runs.console import console
 from eyechart.evaluators.runs.live import LiveRun
+from eyechart.evaluators.runs.run import write_run
 from eyechart.evaluators.runs.screen import RunProgress
 from eyechart.hub_cards.leaderboard.build import write_space
 from tests.evaluators.command_line import invoke
@@ -57,6 +59,8 @@ def names(server: ViewServer) -> dict[str, str]:
 def test_runs_and_boards_are_listed_and_a_missing_report_is_written(tmp_path: Path) -> None:
     write(tmp_path / "runs" / "monday", [evaluated(model="acme/<b>")])
     write(tmp_path / "runs" / "tuesday" / "model", [evaluated()])
+    failed = FailedTask(task="q_bench/perception", dataset="llvisionqa", error="out of memory", model="acme/failed")
+    write_run(tmp_path / "runs" / "wednesday", collect([], [failed], "2026-11-27T23:31:05+00:00"))
     (tmp_path / "runs" / "broken").mkdir()
     (tmp_path / "runs" / "broken" / "results.json").write_text("{")
     board = board_named("q_bench/perception")
@@ -66,9 +70,10 @@ def test_runs_and_boards_are_listed_and_a_missing_report_is_written(tmp_path: Pa
     with serving(tmp_path / "runs") as server:
         status, text = get(server)
         assert status == 200 and "acme/&lt;b&gt;" in text and "75.00 %" in text and "50.00 to 87.50" in text
+        assert ">2026-11-27 23:31<" in text and "acme/failed" in text and text.count("no score") == 1
         assert "cannot be read as results" in text and server.url.endswith(f":{server.server_port}/")
         runs = names(server)
-        assert runs.keys() == {"monday", "model", "broken", "space"}
+        assert runs.keys() == {"monday", "model", "wednesday", "broken", "space"}
         assert not (tmp_path / "runs" / "monday" / "report.html").exists()
         status, text = get(server, runs["monday"])
         assert status == 200 and (tmp_path / "runs" / "monday" / "report.html").read_text() == text
@@ -98,7 +103,7 @@ def test_a_run_is_watched_by_several_until_it_ends(tmp_path: Path) -> None:
         for viewer in viewers:
             viewer.join()
         assert answers[0] == answers[1] and json.loads(answers[0][1])["progress"]["model"] == "m"
-        assert "Last replies" in get(server, address)[1]
+        assert "Last replies" in get(server, address)[1] and "<td>m</td>" in get(server)[1]
         write(tmp_path / "run", [evaluated()])
         # A run that was killed leaves its progress, and counts as ended after a while.
         os.utime(tmp_path / "run" / "progress.json", (0, 0))

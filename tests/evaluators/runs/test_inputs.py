@@ -263,7 +263,9 @@ def test_several_data_sets_may_be_named_and_a_folder_is_never_taken_for_syntheti
     task_runs = make_task_runs(names, DataRequest(is_mini=True), data_dirs=["koniq10k=x"])
     data = [(task_run.dataset, task_run.data.data_dir, task_run.data.is_mini) for task_run in task_runs]
     assert data == [("koniq10k", "x", False), ("llvisionqa", None, True)]
-    assert "--mini has no effect on llvisionqa" in run("run", "q_bench/perception", "--mini", "--data-dir", tmp_path)
+    with_folder = run("run", "q_bench/perception", "--mini", "--data-dir", tmp_path)
+    assert "--mini has no effect on llvisionqa: --data-dir or a task file names the data" in with_folder
+    assert "more/mmbench_ru: --data-dir or a task file names the data; leave it out" in run("run", "more", "--mini")
 
 
 def test_what_can_be_downloaded_and_cannot_be_reached_fails_with_what_to_get(tmp_path):

@@ -7,6 +7,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -57,11 +59,21 @@ def python(folder: Path, *arguments: str, **variables: str) -> str:
     return done.stdout
 
 
-def tracked(folder: Path, name: str, track: str, **variables: str) -> dict[str, Any]:
+@contextmanager
+def ending(server: "subprocess.Popen[str]") -> Iterator[None]:
+    """End a server after the block, also after a failure."""
+    try:
+        yield
+    finally:
+        server.terminate()
+
+
+def tracked(folder: Path, name: str, *track: str, **variables: str) -> dict[str, Any]:
     """Track a run of a model in a folder of this name; its headline score as a tracker has it."""
     (folder / name).symlink_to(tiny_vlm.folder())
-    job = ("run", TASK, "--mini", "--limit", "4", "--model", f"./{name}", "--out", f"runs/{name}", "--track", track)
-    python(folder, "-m", "eyechart.evaluators", *job, **variables)
+    job = ("run", TASK, "--mini", "--limit", "4", "--model", f"./{name}", "--out", f"runs/{name}")
+    trackers = [word for tracker in track for word in ("--track", tracker)]
+    python(folder, "-m", "eyechart.evaluators", *job, *trackers, **variables)
     (run,) = read_runs([folder / "runs" / name])
     ((_, result),) = run.tasks.items()
     scores = result.scores or {}
@@ -81,12 +93,16 @@ def test_trackio_has_a_run_for_each_checkpoint(tmp_path: Path) -> None:
         text=True,
     )
     assert server.stdout is not None
-    with server:
+    with server, ending(server):
         lines = iter(server.stdout)
-        address = {"TRACKIO_SERVER_URL": next(line.strip() for line in lines if line.startswith("http"))}
-        client = {**address, "TRACKIO_DIR": str(tmp_path / "client")}
-        expected = {step: tracked(tmp_path, f"checkpoint-{step}", "trackio:vlm", **client) for step in (500, 1000)}
-        server.terminate()
+        address = next(line.strip() for line in lines if line.startswith("http"))
+        # The token of the server is part of its address, or apart.
+        bare, _, token = address.partition("?write_token=")
+        apart = {"TRACKIO_SERVER_URL": bare, "TRACKIO_WRITE_TOKEN": token}
+        expected = {}
+        for step, access in ((500, {"TRACKIO_SERVER_URL": address}), (1000, apart)):
+            client = {**access, "TRACKIO_DIR": str(tmp_path / "client")}
+            expected[step] = tracked(tmp_path, f"checkpoint-{step}", "trackio:vlm", **client)
     found = {run["config"]["step"]: run for run in json.loads(python(tmp_path, "-c", READ_TRACKIO, **home))}
     assert found.keys() == expected.keys()
     for step, run in found.items():
@@ -111,9 +127,13 @@ def test_mlflow_has_scores_settings_and_report(tmp_path: Path) -> None:
     assert (run["scores"], run["config"]["limit"], run["files"]) == (expected, "4", ["report.html", "results.json"])
 
 
-def test_wandb_has_scores_settings_and_report_offline(tmp_path: Path) -> None:
-    pytest.importorskip("wandb")
-    tracked(tmp_path, "checkpoint-7", "wandb:vlm", WANDB_MODE="offline")
+def test_wandb_has_scores_settings_and_report_offline_and_mlflow_too(tmp_path: Path) -> None:
+    for name in ("wandb", "mlflow"):
+        pytest.importorskip(name)
+    store = {"MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/mlflow.db"}
+    expected = tracked(tmp_path, "checkpoint-7", "mlflow:vlm", "wandb:vlm", WANDB_MODE="offline", **store)
+    (run,) = json.loads(python(tmp_path, "-c", READ_MLFLOW, **store))
+    assert (run["scores"], run["files"]) == (expected, ["report.html", "results.json"])
     (file,) = tmp_path.glob("wandb/offline-run-*/run-*.wandb")
     content = file.read_bytes()
     for text in (f"{TASK}/accuracy", f"{TASK}/high", f"{TASK}/extraction", "checkpoint-7", "report.html"):

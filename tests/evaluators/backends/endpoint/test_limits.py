@@ -1,5 +1,6 @@
 """Limits on what a server gets: requests at once, by what it refuses, and money."""
 
+import re
 import threading
 import time
 
@@ -61,9 +62,13 @@ def test_a_run_stops_at_its_spending_limit_and_goes_on_from_the_stored_answers(h
     job += ("--out", tmp_path / "run", "--model-arg", "concurrency=1", "--model-arg", "price=[1e6, 1e6]")
     # At a dollar a token, an answer costs 810, and the next request may cost 832.
     stopped = invoke(*job, "--model-arg", "max_cost=3000", code=1)
-    assert "might exceed the limit of 3000.0 US dollars" in stopped.stderr and "a higher max_cost" in stopped.stderr
+    assert "might exceed the limit of 3000.0 US dollars; set a higher max_cost" in stopped.stderr
+    assert "The answers so far are stored" in " ".join(stopped.stderr.split())
+    hint = invoke(*job, "--max-cost", 3000, code=2).stderr
+    assert "No such option: --max-cost; write --model-arg max_cost=VALUE" in " ".join(hint.replace("│", " ").split())
     assert len(script.bodies) == 3 and not read_results(tmp_path / "run").tasks
-    invoke(*job, "--model-arg", "max_cost=6000", code=0)
+    finished = invoke(*job, "--model-arg", "max_cost=6000", code=0)
+    assert re.search(r"Answers: 8 in [\d.]+ s, 3 of them from the store, for 4,050.00 US dollars\.", finished.stdout)
     assert len(script.bodies) == 8
     (result,) = read_results(tmp_path / "run").tasks
     model = result.settings["model"]
@@ -71,3 +76,4 @@ def test_a_run_stops_at_its_spending_limit_and_goes_on_from_the_stored_answers(h
     assert (model["asked"]["cost"], model["usage"]["prompt_tokens"]) == (5 * 810, 8 * 800)
     invoke(*job, "--model-arg", "max_cost=0", code=0)
     assert len(script.bodies) == 8, "stored answers cost nothing"
+    assert "stored" not in invoke(*job, "--no-store", "--model-arg", "max_cost=0", code=1).stderr
