@@ -142,7 +142,8 @@ class _Repeat:
         judge = self.protocol.judge if self.protocol.is_judged else None
         if judge or self.protocol.scorer or len(self.before) + len(self.responses) > 20_000:
             return None
-        part = replace(self, responses=dict(self.responses), items={id: {} for id in self.rows})
+        unread: dict[str, dict[str, Item]] = {id: {} for id in self.rows}
+        part = replace(self, responses=dict(self.responses), items=unread, failed=dict(self.failed))
         waiting = {id for (id, _), response in self.responses.items() if response is None}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

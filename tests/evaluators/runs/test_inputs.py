@@ -265,7 +265,7 @@ def test_several_data_sets_may_be_named_and_a_folder_is_never_taken_for_syntheti
     assert data == [("koniq10k", "x", False), ("llvisionqa", None, True)]
     with_folder = run("run", "q_bench/perception", "--mini", "--data-dir", tmp_path)
     assert "--mini has no effect on llvisionqa: --data-dir or a task file names the data" in with_folder
-    assert "more/mmbench_ru: --data-dir or a task file names the data; leave it out" in run("run", "more", "--mini")
+    assert "more/r_bench: --data-dir or a task file names the data; leave it out" in run("run", "more", "--mini")
 
 
 def test_what_can_be_downloaded_and_cannot_be_reached_fails_with_what_to_get(tmp_path):
