@@ -52,7 +52,7 @@ _ANSWER = (
 _MARKS = "|".join(f"(?P<{name}>{begin})|(?P<end_{name}>{end})" for name, (begin, end) in _BLOCKS.items())
 _MARKS += f"|(?P<end_any>{_ANSWER})|(?P<tag>{_BEGIN}{_NAME}{_END})"
 # What every mark begins with, so that other text is passed over fast.
-_START = r"[<\[◁][ \\|\uff5c/]{0,4}[\w:▁-]{2,64}+(?:[\s|\uff5c>\]▷▶]|\Z)|Here|analysis|assistantfinal"
+_START = r"[<\[◁][ \\|\uff5c/]{0,4}[\w:▁-]{2,64}(?:[\s|\uff5c>\]▷▶]|\Z)|Here|analysis|assistantfinal"
 # A text without these has no mark.
 _SIGNS, _OPENINGS = ("<", "[", "◁", "assistantfinal"), ("here", "analysis")
 _MARK = re.compile(rf"(?={_START})(?:{_MARKS})", re.IGNORECASE)

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 _CJK = "\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-_RUN = r"@++(?:(?:'|(?<=\d)[.,](?=\d))@++)*+"
+_RUN = r"@+(?:(?:'|(?<=\d)[.,](?=\d))@+)*"
 _WORD = re.compile(f"({_RUN}|[{_CJK}])".replace("@", rf"[^\W_{_CJK}]"))
 _ASCII_WORD = re.compile(f"({_RUN})".replace("@", "[A-Za-z0-9]"))
 _CJK_CHARACTER = re.compile(rf"[{_CJK}]")
