@@ -103,7 +103,8 @@ def test_an_app_runs_where_only_its_folder_is(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    settings = {"GRADIO_SERVER_PORT": str(port), "GRADIO_ANALYTICS_ENABLED": "False"}
+    # Its address is to be read before it ends.
+    settings = {"GRADIO_SERVER_PORT": str(port), "GRADIO_ANALYTICS_ENABLED": "False", "PYTHONUNBUFFERED": "1"}
     app = subprocess.Popen(
         [sys.executable, "app.py"], cwd=folder, env=os.environ | settings, stdout=subprocess.PIPE, text=True
     )
