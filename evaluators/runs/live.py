@@ -65,7 +65,8 @@ class LiveRun:
 
     def finished(self, results: Sequence[TaskResult]) -> None:
         """Take note of the results of all tasks that finished."""
-        self._finished, self._so_far = named_headlines(results), []
+        # An average has no scores before the last of its databases.
+        self._finished, self._so_far = named_headlines([each for each in results if each.scores is not None]), []
 
     def end(self) -> None:
         """Remove the file."""
@@ -103,6 +104,7 @@ def _shown(response: Response, until: float) -> dict[str, Any]:
     for source in response.request.images if time.monotonic() < until else ():
         with suppress(DataError):
             images.append(thumbnail(decode_image(source), _PIXELS))
-    reply = response.text if response.text is not None else str(response.error or dict(response.logits or {}))
+    logits = ", ".join(f"{word}: {logit:.2f}" for word, logit in (response.logits or {}).items())
+    reply = response.text if response.text is not None else str(response.error or logits)
     texts = {"id": response.request.id, "prompt": response.request.rendered(), "reply": reply}
     return {name: printable(text[:_CHARACTERS]) for name, text in texts.items()} | {"images": images}

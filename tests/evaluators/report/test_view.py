@@ -15,12 +15,16 @@ from pathlib import Path
 
 import pytest
 
+from eyechart.evaluators.evaluation.data import DataRequest, load_data
+from eyechart.evaluators.evaluation.scoring import with_averages
 from eyechart.evaluators.report.view import Viewer, ViewServer
+from eyechart.evaluators.requests.types import Request, Response
 from eyechart.evaluators.results.results_file import FailedTask, collect
 from eyechart.evaluators.runs.console import console
 from eyechart.evaluators.runs.live import LiveRun
 from eyechart.evaluators.runs.run import write_run
 from eyechart.evaluators.runs.screen import RunProgress
+from eyechart.evaluators.tasks import get_task
 from eyechart.hub_cards.leaderboard.build import write_space
 from tests.evaluators.command_line import invoke
 from tests.evaluators.finished_runs import evaluated, write
@@ -113,6 +117,25 @@ def test_a_run_is_watched_by_several_until_it_ends(tmp_path: Path) -> None:
         live.end()
         assert json.loads(get(server, f"{address}progress.json")[1])["state"] == "ended"
         assert "acme/vlm" in get(server, address)[1]
+
+
+def test_finished_databases_are_shown_before_their_average(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("eyechart.evaluators.runs.live._SECONDS", 0.0)
+    (tmp_path / "run").mkdir()
+    live = LiveRun(tmp_path / "run", "m", RunProgress(console(quiet=True), [1]))
+    parts = [
+        evaluated("q_bench/assessment", name, "test", scores={"srcc": 0.5, "n": 9}, headline="srcc")
+        for name in ("koniq10k", "spaq")
+    ]
+    results = with_averages(parts)
+    assert len(results) == 3 and results[-1].scores is None
+    live.finished(results)
+    time.sleep(0.5)
+    task = get_task("q_bench/assessment")
+    loaded = load_data(task, DataRequest(is_mini=True, limit=1))
+    live.answered(task, loaded, Response(Request("1", ("?",), ())), lambda: None)
+    written = json.loads((tmp_path / "run" / "progress.json").read_text())
+    assert [row[0] for row in written["scores"]] == [f"q_bench/assessment on {part.dataset} (test)" for part in parts]
 
 
 def test_nothing_to_view_and_a_port_that_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
