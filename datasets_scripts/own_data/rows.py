@@ -104,8 +104,7 @@ class OwnData(BenchmarkBuilder):
     def _about(self) -> tuple[datasets.Features, str, str]:
         kept = {*self.config.used, *self._kind.always}
         documented = {name: feature for name, feature in self._kind.features.items() if name in kept}
-        groups = dict.fromkeys(self.config.groups, datasets.Value("string"))
-        return datasets.Features(documented | groups), "", ""
+        return datasets.Features(documented | dict.fromkeys(self.config.groups, datasets.Value("string"))), "", ""
 
     def _annotations(self, dl_manager: datasets.DownloadManager) -> list[Annotation]:
         folders = self.source.folders if self.config.image_dir is None else (self.config.image_dir,)
@@ -113,8 +112,7 @@ class OwnData(BenchmarkBuilder):
 
     def _checked(self, annotation: Annotation, left_out: LeftOut) -> tuple[int, Iterator[dict[str, Any]]]:
         count = sum(1 for _ in self._iterate(annotation, left_out))
-        again = LeftOut(skip_missing=True, skip_bad=True, log=False)
-        return count, self._iterate(annotation, again)
+        return count, self._iterate(annotation, LeftOut(skip_missing=True, skip_bad=True, log=False))
 
     def _read(self, path: str) -> Iterator[Row]:
         images = [name for role in _IMAGES for name in self.config.used.get(role, ())]

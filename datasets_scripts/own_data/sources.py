@@ -177,9 +177,8 @@ def _of_dataset(dataset: datasets.Dataset, split: str, path: str) -> OwnSource:
 
 
 def _is_scalar(feature: Any) -> bool:
-    if isinstance(feature, datasets.ClassLabel):
-        return True
-    return isinstance(feature, datasets.Value) and feature.dtype not in ("binary", "large_binary", "null")
+    is_value = isinstance(feature, datasets.Value) and feature.dtype not in ("binary", "large_binary", "null")
+    return is_value or isinstance(feature, datasets.ClassLabel)
 
 
 def _check_images(name: str, feature: Any) -> None:

@@ -4,7 +4,7 @@ Refuses members and links that point outside the folder, devices, and more than 
 """
 
 import os
-import tarfile
+import sys
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,6 +13,11 @@ from eyechart.datasets_scripts.common.errors import BadArchiveError, MissingFile
 from eyechart.datasets_scripts.common.fingerprint import files_fingerprint
 from eyechart.datasets_scripts.common.paths import is_image, is_inside
 from eyechart.datasets_scripts.common.whole import whole_folder
+
+if sys.version_info >= (3, 11, 4):
+    import tarfile
+else:
+    from backports import tarfile  # type: ignore[import-not-found,no-redef]
 
 MAX_BYTES = 64 * 2**30
 """The most bytes that an archive may unpack to; the largest, SPAQ's, has 33 GiB."""
@@ -34,7 +39,6 @@ def unpack(archive: str, into: str) -> str:
     if folder.is_dir():
         return str(folder)
     members = unpacked = 0
-    # Shown after two seconds, and on terminals only.
     shown = tqdm(desc=f"Unpacking {os.path.basename(archive)}", unit=" files", delay=2, disable=None)
 
     def check(name: str, size: int) -> None:
@@ -45,8 +49,8 @@ def unpack(archive: str, into: str) -> str:
         if not is_inside(name):
             raise BadArchiveError(f"member {name!r} points outside the folder", path=archive)
         if unpacked > MAX_BYTES or members > MAX_MEMBERS:
-            limits = f"{MAX_BYTES:,} bytes or {MAX_MEMBERS:,} files, the limit"
-            raise BadArchiveError(f"the archive unpacks to more than {limits}", path=archive)
+            reason = f"unpacks to more than {MAX_BYTES:,} bytes or {MAX_MEMBERS:,} files, the limit"
+            raise BadArchiveError(reason, path=archive)
 
     def checked(member: tarfile.TarInfo, destination: str) -> tarfile.TarInfo:
         check(member.name, member.size)

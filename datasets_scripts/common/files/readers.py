@@ -176,8 +176,7 @@ def code_field(row: Mapping[str, Any], name: str, table: Sequence[str], *, path:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < len(table):
         meaning = ", ".join(f"{code} = {text}" for code, text in enumerate(table))
-        reason = f"field {name!r} must be one of {meaning}; found {value!r}"
-        raise BadAnnotationError(reason, path=path, row=number)
+        raise BadAnnotationError(f"field {name!r} must be one of {meaning}; found {value!r}", path=path, row=number)
     return table[value]
 
 
