@@ -22,7 +22,6 @@ dataset also go into .eval_results. Repeatable."""
 _LOGS_HELP = """Bucket for the runs with their reports, uploaded with --push; a new one is private. The results link to
 it and name the newest revision of each --dataset-repo."""
 
-_FILES = (RESULTS_FILE, PREDICTIONS_FILE, "report.html")
 _REPO_FORM = "DATASET=ID or DATASET=ID@REVISION"
 
 
@@ -45,6 +44,7 @@ def publish(
 
     Results that eyechart published earlier are replaced. The rest of the card and all other results stay unchanged.
     """
+    from eyechart.evaluators.report import REPORT_FILE, write_report
     from eyechart.hub_cards.jobs import Bucket, data_revision, upload
     from eyechart.hub_cards.model_card.publication import changes, gaps, push_changes
     from eyechart.hub_cards.model_card.selection import Consent, select
@@ -83,7 +83,11 @@ def publish(
                 write_whole(out / change.path, change.after)
         say(f"Written to {out}: {', '.join(change.path for change in changed)}")
     if push and bucket is not None:
-        paths = [folder / file for folder in folders for file in _FILES if (folder / file).is_file()]
+        for folder in folders:
+            if not (folder / REPORT_FILE).is_file():
+                write_report([folder], files=False)
+        of_run = (RESULTS_FILE, PREDICTIONS_FILE, REPORT_FILE)
+        paths = [folder / file for folder in folders for file in of_run if (folder / file).is_file()]
         places = {str(path): f"{path.parent.name}/{path.name}" for path in paths}
         upload(list(places.items()), bucket)
         say(f"Uploaded to {bucket.address}: {', '.join(places.values())}")

@@ -188,10 +188,8 @@ def downloaded(path: str) -> str:
     try:
         return hf_hub_download(f"{owner}/{name}", file, repo_type="dataset")
     except (OSError, ValueError, EntryNotFoundError) as error:
-        reason = (
-            f"cannot be downloaded from the Hub: {str(error).splitlines()[0].rstrip('.')}; give a copy with --data-dir"
-        )
-        raise MissingFileError(reason, path=path) from error
+        what = str(error).partition("\n")[0].rstrip(".")
+        raise MissingFileError(f"no download from the Hub: {what}; give a copy with --data-dir", path=path) from error
 
 
 def _load_own(task: Task, request: DataRequest) -> LoadedData:
