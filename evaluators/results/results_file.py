@@ -319,7 +319,8 @@ def task_folder(task: TaskResult) -> Path:
 def _machine() -> dict[str, Any]:
     """What does not change while the process runs."""
     versions: dict[str, str | None] = {}
-    required = [name for name in metadata.requires("eyechart") or () if "extra ==" not in name]
+    # Those with a condition are of an extra, or for some versions of Python.
+    required = [name for name in metadata.requires("eyechart") or () if ";" not in name]
     for package in ("eyechart", "tokenizers", *(re.split(r"[^\w.-]", name)[0] for name in required)):
         try:
             versions[package] = metadata.version(package)
