@@ -14,8 +14,8 @@ from eyechart.evaluators.requests.types import Backend
 
 _TASK_HELP = "Task, as listed by `eyechart tasks`, or a task file."
 _FILE_HELP = """File with predictions: JSON Lines with id, pass, and text, logits or score; VLMEvalKit's XLSX, TSV or
-JSON; lmms-eval's samples; Q-Bench's released logits; a benchmark's own answer file; or CSV
-with the image and the score of any quality metric."""
+JSON; lmms-eval's samples; Q-Bench's released logits; a benchmark's own answer file; a log of
+inspect-ai (.eval); or CSV with the image and the score of any quality metric."""
 _LOWER_HELP = "Lower scores mean better images, as for NIQE."
 
 
@@ -45,7 +45,9 @@ def score(
             as_published=header.as_published or how.as_published,
             seed=how.seed or header.seed,
         )
-        data = replace(data, split=data.split or header.split)
+        is_mini = data.is_mini or (header.is_mini and not task_options.data_dir)
+        limit = data.limit or (None if data.sample else header.limit)
+        data = replace(data, split=data.split or header.split, is_mini=is_mini, limit=limit)
         task_options = replace(
             task_options, dataset=task_options.dataset or ([header.dataset] if header.dataset else None)
         )

@@ -27,7 +27,7 @@ _AFFECTING = (
     *("extraction", "fallback", "unreadable_forced", "judge_reads", "prompt_id", "shuffle_seed", "max_new_tokens"),
     *("model.system_prompt", "model.chat_template", "model.thinking", "model.sampling", "model.decoding"),
     *("model.image_sizes", "model.processor", "model.downscaled_share", "model.backend", "model.dtype"),
-    *("model.quantization", "model.attention", "model.extra_body"),
+    *("model.quantization", "model.attention", "model.extra_body", "model.generate_config"),
 )
 """Settings that can change scores; most of those of a model may differ in a comparison."""
 

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from copy import copy
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Self
 
@@ -97,8 +98,8 @@ class PredictionsFileBackend(Backend):
             "predictions_unused": distinct - sum(self._is_used),
             "matched_by": {way: count for way, count in self._matcher.ways.items() if count},
         }
-        if self._header and self._header.sampling:
-            settings["sampling"] = dict(self._header.sampling)
+        if self._header:
+            settings |= self._header.decoding
         if distinct < len(self._predictions):
             settings["predictions_repeated"] = len(self._predictions) - distinct
         if self._has_scores:
@@ -126,6 +127,7 @@ class PredictionsFileBackend(Backend):
         self._is_used[prediction.row] = True
         if prediction.problem:
             raise MissingPredictionError(f"no reply: {prediction.problem}", path=self._path, row=prediction.row)
+        self._check_asked(request, prediction)
         try:
             return self._respond(request, prediction)
         except ValueError as error:
@@ -159,6 +161,20 @@ class PredictionsFileBackend(Backend):
             options=_shown_options(request, prediction),
             cluster=prediction.cluster,
         )
+
+    def _check_asked(self, request: Request, prediction: Prediction) -> None:
+        """Refuse a reply to another request, if the file says what was asked."""
+        asked, rendered = prediction.rendered_prompt, request.rendered()
+        length = self._header.max_new_tokens if self._header else None
+        if asked not in (None, rendered):
+            lines = zip_longest(asked.splitlines(), rendered.splitlines(), fillvalue="")
+            theirs, ours = next(pair for pair in lines if pair[0] != pair[1])
+            problem = f"the model was asked {theirs!r:.200}, and with these settings it would be {ours!r:.200}"
+        elif request.output_type is OutputType.TEXT and length not in (None, request.max_new_tokens):
+            problem = f"replies had at most {length} tokens, but max_new_tokens is {request.max_new_tokens}"
+        else:
+            return
+        raise UsageError(f"{self._path}, item '{request.id}': {problem}; give the task and settings of the log")
 
     def _compare(self, request: Request) -> Response:
         """Which of two images has the better score."""

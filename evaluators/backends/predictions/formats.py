@@ -42,7 +42,7 @@ class _OwnRow(Prediction, BaseModel, strict=True):
 
 _OWN_KEYS = (
     *("id", "pass", "text", "logits", "score", "options", "reasoning", "finish_reason", "cluster"),
-    "upper_bound_words",
+    *("upper_bound_words", "rendered_prompt"),
 )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eyechart.datasets_scripts.common.errors import BadAnnotationError, UsageError
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog
@@ -14,6 +14,11 @@ SUFFIX = ".eval"
 _SCORER, _ITEMS = "eyechart", "items"
 _KEYS = ("id", "pass", "text", "logits", "options", "reasoning", "finish_reason", "cluster", "upper_bound_words")
 _SAMPLING = ("temperature", "top_p", "top_k", "seed")
+_DECODING = (
+    *("stop_seqs", "best_of", "frequency_penalty", "presence_penalty", "logit_bias", "response_schema", "extra_body"),
+    *("verbosity", "effort", "reasoning_effort", "reasoning_mode", "reasoning_tokens", "fallback_models"),
+)
+"""Other options of `GenerateConfig` that can change a reply."""
 _OF_DATA = ("data", "skip_bad", "file")
 
 
@@ -29,8 +34,12 @@ class LogHeader:
     split: str | None
     as_published: bool
     seed: int
-    sampling: Mapping[str, Any] | None
-    """None for greedy decoding."""
+    limit: int | None
+    is_mini: bool
+    max_new_tokens: int | None
+    """Maximum reply length, if replies were asked for."""
+    decoding: Mapping[str, Any]
+    """Of the system prompt, the sampling and other options of decoding, those that were set."""
 
 
 def read_header(path: Path) -> LogHeader:
@@ -44,9 +53,27 @@ def read_header(path: Path) -> LogHeader:
     defaults = {"dataset": None, "split": None, "as_published": False, "seed": 0}
     named: dict[str, Any] = {name: given.pop(name, default) for name, default in defaults.items()}
     config = log.plan.config
-    sampling = {name: value for name in _SAMPLING if (value := getattr(config, name)) is not None}
-    is_sampled = bool(config.temperature)
-    return LogHeader(metadata["task"], log.eval.model, given, **named, sampling=sampling if is_sampled else None)
+    sampling, others = (
+        {name: value for name in names if (value := getattr(config, name, None)) is not None}
+        for names in (_SAMPLING, _DECODING)
+    )
+    decoding = {
+        "system_prompt": config.system_message,
+        # Without a temperature, replies are not sampled.
+        "sampling": sampling if config.temperature else None,
+        "generate_config": others,
+    }
+    chosen = log.eval.config
+    return LogHeader(
+        metadata["task"],
+        log.eval.model,
+        given,
+        **named,
+        limit=chosen.limit if isinstance(chosen.limit, int) and not chosen.sample_shuffle else None,
+        is_mini=metadata["data"]["is_mini"],
+        max_new_tokens=metadata.get("max_new_tokens"),
+        decoding={name: value for name, value in decoding.items() if value},
+    )
 
 
 def read_inspect_log(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -60,7 +87,8 @@ def read_inspect_log(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
     items = [item for score in scores if score for item in (score.metadata or {}).get(_ITEMS, ())]
     for number, item in enumerate(items, 1):
         if item.get("text") is not None or item.get("logits"):
-            yield number, {key: item[key] for key in _KEYS if item.get(key) not in (None, [])}
+            row = {key: item[key] for key in _KEYS if item.get(key) not in (None, [])}
+            yield number, {**row, "rendered_prompt": item["prompt"]}
 
 
 def _read(path: Path, **parts: Any) -> "EvalLog":
@@ -68,6 +96,8 @@ def _read(path: Path, **parts: Any) -> "EvalLog":
         from inspect_ai.log import EvalLog, read_eval_log
     except ModuleNotFoundError as error:
         raise UsageError(f"{path}: a log of inspect-ai needs inspect-ai: pip install 'eyechart[inspect]'") from error
+    if not path.is_file():
+        raise MissingFileError("the predictions file does not exist, or is no file", path=str(path))
     try:
         log = read_eval_log(path, **parts)
     # A damaged file makes its reader raise anything.

@@ -39,7 +39,7 @@ _Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class Prediction:
-    """One row of a predictions file; the fields up to `upper_bound_words` are the keys of eyechart's own format."""
+    """One row of a predictions file; the fields up to `rendered_prompt` are the keys of eyechart's own format."""
 
     __slots__: tuple[str, ...] = ()
     id: Annotated[_Text, Field(min_length=1), BeforeValidator(lambda id: str(id) if type(id) is int else id)]
@@ -62,6 +62,8 @@ class Prediction:
     """What items share, as `Item.cluster`; None if the file does not say so."""
     upper_bound_words: Annotated[tuple[_Text, ...], Field(strict=False)] = ()
     """As in `Answer`."""
+    rendered_prompt: _Text | None = None
+    """What the model was asked, as `Request.rendered`; None if the file does not say so."""
     row: int = 0
     """Its number in the file."""
     image: str = ""

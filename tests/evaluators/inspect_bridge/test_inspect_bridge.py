@@ -15,8 +15,8 @@ from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from PIL import Image
 
 import tests.evaluators.inspect_bridge.bundled_provider  # noqa: F401
-from eyechart.datasets_scripts.common.errors import BadAnnotationError
-from eyechart.evaluators import evaluator
+from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError
+from eyechart.evaluators import PredictionsFileBackend, evaluator
 from eyechart.evaluators.backends.predictions.formats import read_predictions
 from eyechart.evaluators.inspect_bridge import tasks
 from eyechart.evaluators.inspect_bridge.logs import write_logs
@@ -182,7 +182,7 @@ def finished(tmp_path_factory):
     model, _ = saying("<think>Hm.</think>A", "B", "The answer is C.")
     log = evaluate("mmbench_en", folder / "logs", model, limit=10)
     path = log.location.removeprefix("file://")
-    invoke("score", "mmbench/en", "--mini", "--limit", 10, "--predictions", path, "--out", folder / "run", code=0)
+    invoke("score", "mmbench/en", "--predictions", path, "--out", folder / "run", code=0)
     return log, folder / "run", write_logs(folder / "run", folder / "exported")
 
 
@@ -198,23 +198,39 @@ def test_a_log_is_scored_like_the_run_that_wrote_it(finished):
     assert result.settings["model"]["predictions_unused"] == 0
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_log_says_how_the_model_was_asked(finished, tmp_path):
     model, _ = saying("A")
     asked = {"blind": True, "prompt": "answer-mark", "split": "test", "seed": 3}
-    log = evaluate("q_bench_perception", tmp_path, model, limit=3, task_args=asked, temperature=0.5)
+    decoding = {"temperature": 0.5, "system_message": "Be brief.", "frequency_penalty": 1.5}
+    log = evaluate("q_bench_perception", tmp_path, model, limit=3, task_args=asked, **decoding)
     path = log.location.removeprefix("file://")
-    score = ("score", "q_bench/perception", "--mini", "--limit", 3, "--predictions")
+    score = ("score", "q_bench/perception", "--predictions")
     invoke(*score, path, "--set", "extraction=strict", "--out", tmp_path / "run", code=0)
     (result,) = read_results(tmp_path / "run").tasks
     settings = result.settings
     assert (settings["blind"], settings["extraction"], settings["seed"], result.split) == (True, "strict", 3, "test")
     assert settings["prompt_id"] == log.eval.metadata["prompt_id"]
-    assert settings["model"]["sampling"] == {"temperature": 0.5}
+    assert settings["limit"] == 3
+    of_model = {name: settings["model"][name] for name in ("sampling", "system_prompt", "generate_config")}
+    assert of_model == {
+        "sampling": {"temperature": 0.5},
+        "system_prompt": "Be brief.",
+        "generate_config": {"frequency_penalty": 1.5},
+    }
+    # Not with settings of another request, also in Python.
+    for changed, named in (("blind=false", "<image>"), ("prompt=default", "Answer"), ("max_new_tokens=5", "32 tokens")):
+        refused = invoke(*score, path, "--set", changed, "--out", tmp_path / "refused", code=1)
+        assert named in refused.output
+    with pytest.raises(UsageError, match="<image>"):
+        evaluator("q_bench/perception").compute(PredictionsFileBackend(path), data="mini", split="test", limit=3)
+    with pytest.raises(MissingFileError, match="absent.eval"):
+        PredictionsFileBackend(tmp_path / "absent.eval")
     # Neither another task nor an exported run, which has its scores already.
     other, _, (exported,) = finished
     refused = invoke(*score, other.location.removeprefix("file://"), code=2)
     assert "is a log of mmbench/en, not of q_bench/perception" in refused.output
-    refused = invoke("score", "mmbench/en", "--mini", "--predictions", exported, code=1)
+    refused = invoke("score", "mmbench/en", "--predictions", exported, code=1)
     assert "does not say how the model was asked" in refused.output
 
 
