@@ -52,7 +52,7 @@ _SECONDS = ("model_seconds", "metric_seconds")
 def write_logs(folder: Path, log_dir: Path) -> list[Path]:
     """Write the logs of a finished run, without those of averages; return their paths.
 
-    Images are read from the data of the run; without these, the logs have none. Raises as `read_runs`.
+    A log has the first repeat, which gave the scores. Images are read from the data of the run; without these, the logs have none. Raises as `read_runs`.
     """
     (run,) = read_runs([folder])
     written = []
@@ -157,7 +157,9 @@ def _parts(text: str, image: str) -> list[Any]:
 
 
 def _images(key: TaskKey, result: TaskResult) -> Mapping[str, list[str]]:
-    """Data URLs of the images of each row; empty if the data are not there any more."""
+    """Data URLs of the images of each row; empty if the model saw none, or the data are not there any more."""
+    if result.settings.get("blind"):
+        return {}
     # Whatever happened to the data since the run, the replies are still worth showing.
     with without_progress_bars(), suppress(Exception):
         rows = read_rows(data_of_run(key, result.settings["data"]))

@@ -142,6 +142,8 @@ def _scoring(protocol: Protocol, headline: ScoreSpec, places: Mapping[str, int])
     def scoring() -> Scorer:
         async def score(state: TaskState, target: Target) -> Score:
             records: list[dict[str, Any]] = store().get(ITEMS, [])
+            if not records:
+                raise UsageError("--solver is not allowed: the task's own solver asks for what its scorer needs")
             return sample_score(_scored_alone(protocol, records), records, headline)
 
         return score
@@ -211,6 +213,9 @@ def _register(name: str, known: str, text: str) -> Any:
             # inspect-ai shows it without a traceback.
             text = error.explain().replace("command line: --data-dir", "-T data=")
             raise PrerequisiteError(text.replace("command line: --skip-bad", "-T skip_bad=true")) from error
+        # A dataset that cannot be found, and wrong arguments of tasks.
+        except (OSError, ValueError) as error:
+            raise PrerequisiteError(f"{name}: {error}") from error
 
     inspected.__doc__ = text
     return inspect_task(name=name)(inspected)

@@ -12,6 +12,7 @@ from inspect_ai import eval as inspect_eval
 from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.log import read_eval_log, write_eval_log
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
+from inspect_ai.solver import chain_of_thought
 from PIL import Image
 
 import tests.evaluators.inspect_bridge.bundled_provider  # noqa: F401
@@ -140,6 +141,8 @@ def test_a_task_of_ones_own(tmp_path):
         ("q_bench_perception", {"extractoin": "strict"}, "extraction"),
         ("q_bench_perception", {"inference": "closed-set"}, "losses"),
         ("q_bench_perception", {"split": "train"}, "dev"),
+        ("q_bench_perception", {"data": "absent"}, "absent"),
+        ("q_bench_perception", {"seed": "x"}, "seed"),
         ("task_file", {"file": "absent.yaml"}, "absent.yaml"),
     ],
 )
@@ -161,10 +164,11 @@ def test_inspect_finds_the_tasks_by_name(tmp_path):
 @pytest.mark.parametrize(
     ("task", "options", "named"),
     [
-        # No log-probabilities, no begun replies, two epochs, no images.
+        # No log-probabilities, no begun replies, two epochs, another solver, no images.
         ("q_bench_assessment", {"model": "bundled/silent"}, "next-token logits.*vllm"),
         ("q_bench_assessment", {}, "The quality of the image is.*vllm"),
         ("q_bench_perception", {"epochs": 2}, "epochs"),
+        ("q_bench_perception", {"solver": chain_of_thought()}, "--solver"),
         ("mmbench_en", {"says": ValueError("no images")}, "no images"),
     ],
 )
@@ -218,6 +222,9 @@ def test_a_log_says_how_the_model_was_asked(finished, tmp_path):
         "system_prompt": "Be brief.",
         "generate_config": {"frequency_penalty": 1.5},
     }
+    # Its log, of a blind run, shows no images.
+    (blind,) = write_logs(tmp_path / "run", tmp_path / "exported")
+    assert {part.type for part in read_eval_log(blind).samples[0].input[0].content} == {"text"}
     # Not with settings of another request, also in Python.
     for changed, named in (("blind=false", "<image>"), ("prompt=default", "Answer"), ("max_new_tokens=5", "32 tokens")):
         refused = invoke(*score, path, "--set", changed, "--out", tmp_path / "refused", code=1)
