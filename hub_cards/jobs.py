@@ -22,7 +22,6 @@ _MOUNTED = "/logs"
 _TOKEN = "HF_TOKEN"
 _PROVIDERS: dict[str, tuple[tuple[str, ...], str]] = {
     "vllm": (("vllm",), ""),
-    "hf": (("torch", "transformers", "accelerate"), ""),
     "openai": (("openai",), "OPENAI_API_KEY"),
     "anthropic": (("anthropic",), "ANTHROPIC_API_KEY"),
     "google": (("google-genai",), "GOOGLE_API_KEY"),
@@ -31,8 +30,13 @@ _PROVIDERS: dict[str, tuple[tuple[str, ...], str]] = {
     "openrouter": (("openai",), "OPENROUTER_API_KEY"),
     "hf-inference-providers": (("openai",), _TOKEN),
 }
-"""What inspect-ai's providers need: packages, and the environment variable with the key. The first two run a model in
-the job. Source: `inspect_ai/model/_providers/` of inspect-ai 0.3.285."""
+"""What inspect-ai's providers need: packages, and the environment variable with the key. `vllm` runs a model in
+the job; `hf` is missing, because it takes no images. Source: `inspect_ai/model/_providers/` of inspect-ai 0.3.285."""
+
+
+def provider_of(model: str) -> str:
+    """The provider in inspect-ai's name of a model."""
+    return model.partition("/")[0]
 
 
 @dataclass(frozen=True)
@@ -84,10 +88,9 @@ class Job:
     def __post_init__(self) -> None:
         """Refuse a model whose provider is not in the table, and a wrong time."""
         for option, model in self._models:
-            provider, slash, _ = model.partition("/")
-            if not slash:
+            if "/" not in model:
                 raise UsageError(f"{option} {model!r} has no provider; expected PROVIDER/MODEL, such as vllm/{model}")
-            if provider not in _PROVIDERS:
+            if (provider := provider_of(model)) not in _PROVIDERS:
                 raise unknown_name("provider", provider, _PROVIDERS, f"in {option} {model}")
         if not re.fullmatch("[1-9][0-9]*[smhd]?", self.timeout):
             raise UsageError(f"--timeout {self.timeout!r} is not a time; expected a number with s, m, h or d, as in 6h")
@@ -99,13 +102,13 @@ class Job:
     @property
     def dependencies(self) -> list[str]:
         """What the job installs."""
-        needed = [name for _, model in self._models for name in _PROVIDERS[model.partition("/")[0]][0]]
+        needed = [name for _, model in self._models for name in _PROVIDERS[provider_of(model)][0]]
         return [self.install, *dict.fromkeys(needed)]
 
     @property
     def secrets(self) -> list[str]:
         """The environment variables that the job gets as secrets."""
-        keys = [_PROVIDERS[model.partition("/")[0]][1] for _, model in self._models]
+        keys = [_PROVIDERS[provider_of(model)][1] for _, model in self._models]
         return list(dict.fromkeys([_TOKEN, *filter(None, keys)]))
 
     @property

@@ -13,7 +13,7 @@ from eyechart.evaluators.runs.console import say
 if TYPE_CHECKING:
     from eyechart.evaluators.runs.task_runs import TaskRun
 
-_MODEL_HELP = "Model, as inspect-ai names it: vllm/OWNER/NAME or hf/OWNER/NAME in the job, or a provider's."
+_MODEL_HELP = "Model, as inspect-ai names it: vllm/OWNER/NAME for one in the job, or a provider's."
 # The backslash hides the bracket from rich.
 _INSTALL_HELP = r"How the job installs eyechart, such as 'eyechart\[inspect] @ git+https://...'."
 _LOGS_HELP = "Bucket for the logs; a new one is private."
@@ -37,8 +37,9 @@ def run(
 
     `eyechart score TASK --predictions LOG` makes a run of each log.
     """
+    from eyechart.evaluators.inspect_bridge.providers import check_output_type
     from eyechart.evaluators.runs.task_runs import check_judging, make_task_runs
-    from eyechart.hub_cards.jobs import Bucket, Job
+    from eyechart.hub_cards.jobs import Bucket, Job, provider_of
 
     how = RunOptions(parse_pairs("--set", settings))
     task_runs = make_task_runs(tasks, DataRequest(), how, datasets=[dataset] if dataset else [])
@@ -52,6 +53,8 @@ def run(
     options += ["--limit", str(limit)] if limit else []
     names = [task_run.task.name for task_run in task_runs]
     job = Job(names, model, Bucket.of("--logs", logs), install, flavor, timeout, judge, options)
+    for each in task_runs:
+        check_output_type(each.options.protocol(each.task).output_type, provider_of(model))
     say(f"Started: {job.submit()}" if submit else job.command())
 
 

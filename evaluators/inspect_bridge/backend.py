@@ -23,6 +23,7 @@ from typing_extensions import override
 from eyechart.datasets_scripts.common.errors import DataError
 from eyechart.evaluators.backends.chat import user_turn
 from eyechart.evaluators.backends.endpoint.backend import data_url, find_words
+from eyechart.evaluators.inspect_bridge.providers import CONTINUING, HINT
 from eyechart.evaluators.requests.errors import EndpointError, ModelError
 from eyechart.evaluators.requests.types import Backend, OutputType, Request, Response
 from eyechart.metrics.scoring.judging.prompts import Messages
@@ -30,9 +31,6 @@ from eyechart.metrics.scoring.reasoning import CONTENT_FILTER, LENGTH, STOP
 
 _FINISH_REASONS = {"stop": STOP, "max_tokens": LENGTH, "model_length": LENGTH, "content_filter": CONTENT_FILTER}
 _MOST_LOGPROBS = 20
-_CONTINUING = ("vllm", "sglang")
-"""Providers of inspect-ai that continue a begun reply; the others close it and begin a new one."""
-_HINT = f"use {' or '.join(_CONTINUING)}, or for quality -T prompt=numerical"
 
 
 class InspectBackend(Backend):
@@ -47,7 +45,7 @@ class InspectBackend(Backend):
         self._model = model
         # A provider of one's own is one's own responsibility.
         is_theirs = type(model.api).__module__.startswith("inspect_ai.")
-        self._continues = not is_theirs or self.name.partition("/")[0] in _CONTINUING
+        self._continues = not is_theirs or self.name.partition("/")[0] in CONTINUING
         self.messages: list[ChatMessage] = []
         """All conversations, one after the other."""
         self.outputs: list[ModelOutput] = []
@@ -67,7 +65,7 @@ class InspectBackend(Backend):
     def _ask(self, request: Request, config: GenerateConfig) -> ModelOutput:
         if request.prefill and not self._continues:
             reason = f"inspect-ai's provider of {self.name} begins a new one"
-            raise ModelError(f"the task needs a model that continues the reply {request.prefill!r}; {reason}; {_HINT}")
+            raise ModelError(f"the task needs a model that continues the reply {request.prefill!r}; {reason}; {HINT}")
         messages = to_inspect(request)
         output: ModelOutput = anyio.from_thread.run(_generate, self._model, messages, config)
         if output.error or not output.choices:
@@ -91,20 +89,13 @@ class InspectBackend(Backend):
         output = self._ask(request, GenerateConfig(max_tokens=1, logprobs=True, top_logprobs=_MOST_LOGPROBS))
         tokens = output.choices[0].logprobs
         if tokens is None or not tokens.content or not tokens.content[0].top_logprobs:
-            raise ModelError(f"the task needs {OutputType.LOGITS.value}, and {self.name} returned none; {_HINT}")
+            raise ModelError(f"the task needs {OutputType.LOGITS.value}, and {self.name} returned none; {HINT}")
         likeliest = {top.token: top.logprob for top in reversed(tokens.content[0].top_logprobs)}
         logits, bounds = anyio.from_thread.run(find_words, likeliest, request, _unknown_token)
         if set(request.words) <= set(bounds):
             others = ", ".join(map(repr, list(likeliest)[-5:]))
             raise ModelError(f"{self.name} gave none of the words {', '.join(request.words)}, but {others}")
         return Response(request, logits=logits, upper_bound_words=bounds)
-
-
-def check_output_type(output_type: OutputType) -> None:
-    """Refuse losses with a `ModelError`."""
-    if output_type is OutputType.LOSSES:
-        reason = "inspect-ai's providers do not return them; use `eyechart run` with a local model or vLLM"
-        raise ModelError(f"the task needs {output_type.value}, and {reason}")
 
 
 @dataclass(frozen=True)

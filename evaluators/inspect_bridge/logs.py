@@ -52,7 +52,8 @@ _SECONDS = ("model_seconds", "metric_seconds")
 def write_logs(folder: Path, log_dir: Path) -> list[Path]:
     """Write the logs of a finished run, without those of averages; return their paths.
 
-    A log has the first repeat, which gave the scores. Images are read from the data of the run; without these, the logs have none. Raises as `read_runs`.
+    A log has the first repeat, which gave the scores. Images are read from the data of the run; without these, the logs
+    have none. Raises as `read_runs`.
     """
     (run,) = read_runs([folder])
     written = []

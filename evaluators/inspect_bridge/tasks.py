@@ -31,7 +31,8 @@ from eyechart.evaluators.evaluation.data import Rows, load_data
 from eyechart.evaluators.evaluation.loop import protocol_for, usable_rows
 from eyechart.evaluators.evaluation.options import DataRequest, RunOptions
 from eyechart.evaluators.evaluation.waves import ask_rows
-from eyechart.evaluators.inspect_bridge.backend import InspectBackend, InspectJudge, check_output_type, to_inspect
+from eyechart.evaluators.inspect_bridge.backend import InspectBackend, InspectJudge, to_inspect
+from eyechart.evaluators.inspect_bridge.providers import check_output_type
 from eyechart.evaluators.protocols.description import Description
 from eyechart.evaluators.protocols.protocol import Protocol
 from eyechart.evaluators.requests.types import Row

@@ -134,7 +134,7 @@ def test_the_help_shows_the_extra() -> None:
     [
         (("--model", "model"), "vllm/model"),
         (("--model", "opneai/gpt-4o"), "did you mean 'openai'"),
-        (("--model", "mockllm/model"), "available: vllm, hf, openai, anthropic"),
+        (("--model", "mockllm/model"), "available: vllm, openai, anthropic"),
         (("--judge", "gpt-4o"), "--judge 'gpt-4o' has no provider"),
         (("q_bench/assessment", "--judge", "openai/gpt-4o"), "--judge has no effect on tasks that use no judge"),
         (("--logs", "s3://mine"), "hf://buckets/OWNER/NAME"),
@@ -151,6 +151,17 @@ def test_the_help_shows_the_extra() -> None:
 def test_wrong_usage(changed: tuple[str, ...], named: str) -> None:
     tasks = TASKS if changed[0].startswith("--") else ()
     assert named in " ".join(invoke("jobs", "run", *tasks, *GIVEN, *changed, code=2).stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("q_bench/assessment", *GIVEN, "--model", "openai/gpt-4o"), "openai does not return them after a begun reply"),
+        (("q_bench/perception", *GIVEN, "--set", "inference=closed-set"), "providers do not return them"),
+    ],
+)
+def test_what_a_provider_does_not_return_is_refused_before_a_job(words: tuple[str, ...], named: str) -> None:
+    assert named in " ".join(invoke("jobs", "run", *words, code=1).stderr.split())
 
 
 def test_data_to_get_by_hand_and_task_files_are_refused(tmp_path: Any) -> None:

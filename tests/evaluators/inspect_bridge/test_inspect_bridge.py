@@ -231,7 +231,7 @@ def test_a_log_says_how_the_model_was_asked(finished, tmp_path):
         assert named in refused.output
     with pytest.raises(UsageError, match="<image>"):
         evaluator("q_bench/perception").compute(PredictionsFileBackend(path), data="mini", split="test", limit=3)
-    with pytest.raises(MissingFileError, match="absent.eval"):
+    with pytest.raises(MissingFileError, match=r"absent\.eval"):
         PredictionsFileBackend(tmp_path / "absent.eval")
     # Neither another task nor an exported run, which has its scores already.
     other, _, (exported,) = finished
