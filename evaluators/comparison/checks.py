@@ -14,6 +14,7 @@ from typing import Literal
 from eyechart.datasets_scripts.common.errors import UsageError, unknown_name
 from eyechart.evaluators.comparison.compare import Comparison, chosen_keys, compare_many
 from eyechart.evaluators.comparison.differences import p_words, signed
+from eyechart.evaluators.comparison.settings import also_differ
 from eyechart.evaluators.evaluation.options import LIMIT, Requirements
 from eyechart.evaluators.results.finished_runs import Run, TaskKey, all_notes, read_runs
 from eyechart.evaluators.results.results_file import AVERAGE, TaskResult
@@ -135,6 +136,8 @@ def _of_result(limit: _Limit, key: TaskKey, result: TaskResult) -> Check:
         return Check(key.task, key.title, required, "error", finding)
     is_beyond = high < scale * limit.value if is_min else low > scale * limit.value
     finding = f"{value} (95 % interval {score.number(low)} to {score.number(high)}), n = {score.n(scores):,}"
+    if result.left_out:
+        finding += f", {len(result.left_out):,} left out"
     return Check(key.task, key.title, required, "failed" if is_beyond else "passed", finding)
 
 
@@ -193,4 +196,6 @@ def _verdict(key: TaskKey, runs: Sequence[Run], pair: Comparison) -> tuple[Outco
     by = f"{signed(test.key, test.difference)}, {p_words(test.p_value)}"
     # Of every headline, a higher value is better.
     outcome: Outcome = "failed" if test.ordered()[1:] == ["A"] else "passed"
-    return outcome, f"{first} against {second} ({by}), n = {test.n:,}"
+    settings = also_differ(runs[0].tasks[key], runs[1].tasks[key])
+    others = f"; the runs also differ in {settings}, which can change scores" if settings else ""
+    return outcome, f"{first} against {second} ({by}), n = {test.n:,}{others}"

@@ -21,7 +21,7 @@ from pydantic.dataclasses import dataclass
 from typing_extensions import override
 
 from eyechart.datasets_scripts.common.errors import DataError, UsageError, unknown_name
-from eyechart.evaluators.protocols.protocol import CONFIG, Fixed, Protocol, check_number
+from eyechart.evaluators.protocols.protocol import CONFIG, REASONING_LENGTH, Fixed, Protocol, check_number
 from eyechart.evaluators.requests.types import OutputType, Request, Response, Row
 from eyechart.evaluators.results.items import Item, column_of, packed, where, with_columns
 from eyechart.evaluators.results.notes import note
@@ -157,10 +157,19 @@ class QualityAssessment(Protocol):
         """Refuse a word pair that the task does not have, and levels that are no different words."""
         Protocol.__post_init__(self)
         find_pair(self.word_pair, self.word_pairs)
-        if self.levels is not None and (len(set(self.levels)) < max(2, len(self.levels)) or not all(self.levels)):
+        if self.levels is not None and (
+            len(set(self.levels)) < max(2, len(self.levels)) or not all(map(str.strip, self.levels))
+        ):
             raise UsageError(
                 f"levels={list(self.levels)} is not allowed; give at least two different words, best first"
             )
+
+    @property
+    @override
+    def reply_length(self) -> int:
+        # This prompt asks for reasoning.
+        is_long = self.prompt == ANSWER_TAG and self.max_new_tokens is None
+        return REASONING_LENGTH if is_long else super().reply_length
 
     @property
     @override

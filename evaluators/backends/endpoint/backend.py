@@ -106,9 +106,13 @@ class OpenAIBackend(Backend):
     @override
     def settings(self) -> dict[str, Any]:
         names = ("served_name", "concurrency", "timeout", "max_retries", "price", "max_cost")
-        asked: dict[str, float] = {name: self._client.counts[name] - self._counts_before[name] for name in _COUNTS}
+        asked: dict[str, float | None] = {
+            name: self._client.counts[name] - self._counts_before[name] for name in _COUNTS
+        }
         if self._options.price is not None:
-            asked["cost"] = round(self._options.cost(asked["prompt_tokens"], asked["completion_tokens"]), 6)
+            cost = round(self._options.cost(asked["prompt_tokens"], asked["completion_tokens"]), 6)
+            # A server that does not count tokens does not say what they cost.
+            asked["cost"] = cost if asked["prompt_tokens"] or not asked["requests"] else None
         return {
             **self.identity(),
             **{name: sorted(value for key, value in self._metadata if key == name) for name in ("served", "prefill")},

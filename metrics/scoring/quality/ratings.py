@@ -34,8 +34,12 @@ def read_rating(text: str) -> float | None:
     numbers = [i for i, word in enumerate(reply.words) if _NUMBER.fullmatch(word) and not _is_other(reply, i)]
     if numbers and _BEFORE_RATING.fullmatch(reply.codes, 0, 2 * numbers[0] + 1):
         numbers = numbers[:1]
-    ratings = {float(reply.words[i].replace(",", ".").replace("minus", "-")) for i in numbers}
+    ratings = {_value(reply.words[i]) for i in numbers}
     return ratings.pop() if len(ratings) == 1 and 1 <= min(ratings) <= 5 else None
+
+
+def _value(word: str) -> float:
+    return float(word.replace(",", ".").replace("minus", "-"))
 
 
 def _is_other(reply: Reply, i: int) -> bool:
@@ -43,8 +47,19 @@ def _is_other(reply: Reply, i: int) -> bool:
     gap, is_last = reply.gaps[i + 1], i + 1 == reply.n_words
     if gap.startswith("%") or (not gap and not is_last) or "/" in reply.gaps[i] or reply.words[i - 1 : i] == ["of"]:
         return True
+    # ".5" is a half.
+    if (reply.gaps[i] == "." and i == 0) or re.search(r"[\s:=*(]\.\Z", reply.gaps[i]) or _is_of_another_scale(reply, i):
+        return True
     ends = ((i - 2, i), (i - 1, i), (i, i + 1), (i, i + 2))
     return any(first >= 0 and last < reply.n_words and _is_range(reply, first, last) for first, last in ends)
+
+
+def _is_of_another_scale(reply: Reply, i: int) -> bool:
+    """Whether a number is out of another one than 5: "8/10", "8 out of 100"."""
+    between = [] if reply.gaps[i + 1].strip() == "/" else ["out", "of"]
+    most = reply.words[i + 1 + len(between) : i + 2 + len(between)]
+    is_scale = reply.words[i + 1 : i + 1 + len(between)] == between
+    return is_scale and any(_NUMBER.fullmatch(word) and _value(word) != 5 for word in most)
 
 
 def _is_range(reply: Reply, first: int, last: int) -> bool:

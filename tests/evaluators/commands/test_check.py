@@ -84,6 +84,13 @@ def test_a_baseline_fails_only_if_the_test_finds_that_the_run_is_worse(checked: 
         assert line.startswith(
             f"{outcome}: q_bench/perception on llvisionqa (dev): accuracy not worse than in {baseline}"
         )
+    # What the reader has to know of both runs.
+    model = {"model": {"system_prompt": "Be brief."}}
+    baseline = write(tmp_path / "baseline", [accuracy(model="base", settings=model)])
+    left_out = [{"id": "x", "path": None, "reason": "no reply", "split": "dev"}]
+    lines = checked([accuracy(left_out=left_out)], "--min", "q_bench=0.1", "--not-worse-than", baseline)
+    assert lines[0].endswith("n = 120, 1 left out")
+    assert "n = 120; the runs also differ in model.system_prompt" in lines[1]
     # On the items that both have.
     baseline = write(tmp_path / "baseline", [accuracy(much_better, first=30)])
     (line,) = checked([accuracy()], "--not-worse-than", baseline, code=1)

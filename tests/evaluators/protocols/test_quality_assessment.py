@@ -135,9 +135,11 @@ def test_levels_and_numbers_in_tags_on_every_database(database):
     of_replies = running.run(TASK, says(replies), data, prompt="answer-tag")
     assert of_levels.scores["n"] == of_replies.scores["n"] == n
     assert [item.quality_score for item in of_replies.items] == [1 + row % 40 / 10 for row in range(n)]
+    # The prompt asks for reasoning.
+    assert of_replies.settings["max_new_tokens"] == 4096
 
 
-@pytest.mark.parametrize("levels", [["good"], ["good", "good"], ["good", ""], "good", [1, 2]])
+@pytest.mark.parametrize("levels", [["good"], ["good", "good"], ["good", " "], "good", [1, 2]])
 def test_levels_are_different_words(levels):
     with pytest.raises(UsageError, match="levels"):
         running.evaluator(TASK, settings={"levels": levels})

@@ -74,6 +74,13 @@ def test_a_run_stops_at_its_spending_limit_and_goes_on_from_the_stored_answers(h
     model = result.settings["model"]
     assert (model["price"], model["max_cost"]) == ([1e6, 1e6], 6000)
     assert (model["asked"]["cost"], model["usage"]["prompt_tokens"]) == (5 * 810, 8 * 800)
+    without_usage = completion("A")
+    del without_usage["usage"]
+    script.say(without_usage)
+    unknown = invoke(*job, "--no-store", code=0)
+    assert "US dollars" not in unknown.stdout, "the server did not say how many tokens it counted"
+    assert read_results(tmp_path / "run").tasks[0].settings["model"]["asked"]["cost"] is None
+    del script.bodies[8:]
     invoke(*job, "--model-arg", "max_cost=0", code=0)
     assert len(script.bodies) == 8, "stored answers cost nothing"
     assert "stored" not in invoke(*job, "--no-store", "--model-arg", "max_cost=0", code=1).stderr

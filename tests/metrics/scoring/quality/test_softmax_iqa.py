@@ -85,13 +85,14 @@ READ = {
     4: [
         *("4", " 4.\n", "**4**", "4/5", "- 4", '{"score": 4}', '{"score": 4, "confidence": 2}', "\u8bc4\u5206: 4"),
         *("Rating: 4 (on a scale from 1 to 5)", "I would rate this image a 4 out of 5.", "A 4, I repeat, a 4"),
+        *("4 out of 5.0", "4 because of 3 flaws", "Rating...4"),
         *("I think 4", "2 dogs. <answer>3</answer> No: <answer>4</answer>"),
         *("4. The image is sharp, with 2 people in it.", "*" * 50_000 + "4"),
     ],
     5: ["Score: 5", "\uff15"],
     None: [
         *("From 1 to 5, with 5 as highest: 3", "\u8bc4\u5206: 4\u5206", "Between 3 and 4", "3 to 4", "the 4th of 5"),
-        *("4.2.1", "<answer>none</answer> 4"),
+        *("4.2.1", "<answer>none</answer> 4", "4/10", "2 out of 100", "Score: 3 / 7", "<answer>.5</answer>", "= .5"),
         *("1. Sharpness: good\n2. Noise: low", "0", "6", "-3", "Score: -3", "10/10", "80%", "3.5%", "Good.", "four"),
         *("", "\x00\x1b[2J", "5" * 10_000, "good " * 10_000, "- " * 50_000, "score " * 50_000, "from " * 20_000),
     ],
