@@ -106,13 +106,12 @@ class OpenAIBackend(Backend):
     @override
     def settings(self) -> dict[str, Any]:
         names = ("served_name", "concurrency", "timeout", "max_retries", "price", "max_cost")
-        asked: dict[str, float | None] = {
-            name: self._client.counts[name] - self._counts_before[name] for name in _COUNTS
-        }
+        counts = {name: self._client.counts[name] - self._counts_before[name] for name in _COUNTS}
+        asked: dict[str, float | None] = {**counts}
         if self._options.price is not None:
-            cost = round(self._options.cost(asked["prompt_tokens"], asked["completion_tokens"]), 6)
+            cost = round(self._options.cost(counts["prompt_tokens"], counts["completion_tokens"]), 6)
             # A server that does not count tokens does not say what they cost.
-            asked["cost"] = cost if asked["prompt_tokens"] or not asked["requests"] else None
+            asked["cost"] = cost if counts["prompt_tokens"] or not counts["requests"] else None
         return {
             **self.identity(),
             **{name: sorted(value for key, value in self._metadata if key == name) for name in ("served", "prefill")},
