@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError
+from eyechart.evaluators.requests.secrets import redact_values
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog
+    from inspect_ai.model import GenerateConfig
 
 SUFFIX = ".eval"
 _SCORER, _ITEMS = "eyechart", "items"
@@ -52,17 +54,6 @@ def read_header(path: Path) -> LogHeader:
     given = {name: value for name, value in log.eval.task_args_passed.items() if name not in _OF_DATA}
     defaults = {"dataset": None, "split": None, "as_published": False, "seed": 0}
     named: dict[str, Any] = {name: given.pop(name, default) for name, default in defaults.items()}
-    config = log.plan.config
-    sampling, others = (
-        {name: value for name in names if (value := getattr(config, name, None)) is not None}
-        for names in (_SAMPLING, _DECODING)
-    )
-    decoding = {
-        "system_prompt": config.system_message,
-        # Without a temperature, replies are not sampled.
-        "sampling": sampling if config.temperature else None,
-        "generate_config": others,
-    }
     chosen = log.eval.config
     return LogHeader(
         metadata["task"],
@@ -70,10 +61,21 @@ def read_header(path: Path) -> LogHeader:
         given,
         **named,
         limit=chosen.limit if isinstance(chosen.limit, int) and not chosen.sample_shuffle else None,
-        is_mini=metadata["data"]["is_mini"],
+        is_mini=metadata.get("data", {}).get("is_mini", False),
         max_new_tokens=metadata.get("max_new_tokens"),
-        decoding={name: value for name, value in decoding.items() if value},
+        decoding=_decoding(log.plan.config),
     )
+
+
+def _decoding(config: "GenerateConfig") -> dict[str, Any]:
+    sampling, others = (
+        {name: value for name in names if (value := getattr(config, name, None)) is not None}
+        for names in (_SAMPLING, _DECODING)
+    )
+    # Without a temperature, replies are not sampled.
+    sampling = sampling if config.temperature else {}
+    options = {"system_prompt": config.system_message, "sampling": sampling, "generate_config": redact_values(others)}
+    return {name: value for name, value in options.items() if value}
 
 
 def read_inspect_log(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -88,7 +90,7 @@ def read_inspect_log(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, item in enumerate(items, 1):
         if item.get("text") is not None or item.get("logits"):
             row = {key: item[key] for key in _KEYS if item.get(key) not in (None, [])}
-            yield number, {**row, "rendered_prompt": item["prompt"]}
+            yield number, {**row, "rendered_prompt": item.get("prompt")}
 
 
 def _read(path: Path, **parts: Any) -> "EvalLog":
