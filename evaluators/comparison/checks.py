@@ -136,8 +136,7 @@ def _of_result(limit: _Limit, key: TaskKey, result: TaskResult) -> Check:
         return Check(key.task, key.title, required, "error", finding)
     is_beyond = high < scale * limit.value if is_min else low > scale * limit.value
     finding = f"{value} (95 % interval {score.number(low)} to {score.number(high)}), n = {score.n(scores):,}"
-    if result.left_out:
-        finding += f", {len(result.left_out):,} left out"
+    finding += _left_out(result)
     return Check(key.task, key.title, required, "failed" if is_beyond else "passed", finding)
 
 
@@ -196,6 +195,13 @@ def _verdict(key: TaskKey, runs: Sequence[Run], pair: Comparison) -> tuple[Outco
     by = f"{signed(test.key, test.difference)}, {p_words(test.p_value)}"
     # Of every headline, a higher value is better.
     outcome: Outcome = "failed" if test.ordered()[1:] == ["A"] else "passed"
-    settings = also_differ(runs[0].tasks[key], runs[1].tasks[key])
+    result, other = runs[0].tasks[key], runs[1].tasks[key]
+    total = spec(test.key).n(other.scores or {})
+    n = f"n = {test.n:,}" if test.n == total else f"n = {test.n:,} of the other run's {total:,}"
+    settings = also_differ(result, other)
     others = f"; the runs also differ in {settings}, which can change scores" if settings else ""
-    return outcome, f"{first} against {second} ({by}), n = {test.n:,}{others}"
+    return outcome, f"{first} against {second} ({by}), {n}{_left_out(result)}{others}"
+
+
+def _left_out(result: TaskResult) -> str:
+    return f", {len(result.left_out):,} left out" if result.left_out else ""

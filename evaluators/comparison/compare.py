@@ -152,19 +152,25 @@ def headline_of_all(key: TaskKey, runs: Sequence[Run]) -> ScoreSpec:
     return headline
 
 
-def comparable_items(key: TaskKey, runs: Sequence[Run], allowed: Collection[str], *, common: bool) -> list[ItemScores]:
-    """The scores of the items that one or two runs of a task share; raises `IncomparableError` with reasons."""
+def comparable_items(
+    key: TaskKey, runs: Sequence[Run], allowed: Collection[str], *, common: bool | None
+) -> list[ItemScores]:
+    """The scores of the items that one or two runs of a task share; raises `IncomparableError` with reasons.
+
+    Runs with different items are compared only if `common`; with None, an error does not offer that.
+    """
     results = [run.tasks[key] for run in runs]
     unscored = [run.label for run, result in zip(runs, results, strict=True) if result.scores is None]
     if unscored:
-        raise IncomparableError(f"{' and '.join(unscored)}: no score, as the answers are private")
+        raise IncomparableError(f"{' and '.join(unscored)}: no score, for example because the answers are private")
     if reasons := breaking_differences(results[0], results[-1], allowed):
         raise IncomparableError(*reasons, can_be_allowed=True)
     items = [items_of(run, key) for run in runs]
     shared = shared_items(items)
     if shared.share < 1 and not common:
         counts = f"A has {len(items[0].labels)} items and B {len(items[1].labels)}, {len(shared.ids)} of them in common"
-        raise IncomparableError(f"different items: {counts}; --common compares only these", can_be_allowed=True)
+        offer = "" if common is None else "; --common compares only these"
+        raise IncomparableError(f"different items: {counts}{offer}")
     if not shared.ids:
         raise IncomparableError("the runs have no items in common")
     if changed := shared.changed:

@@ -88,7 +88,7 @@ def read_history(folder: Path, tasks: Sequence[str] = (), allowed: Collection[st
         try:
             score = headline_of_all(key, [first, *others])
             for other in others:
-                comparable_items(key, [first, other], allowed, common=False)
+                comparable_items(key, [first, other], allowed, common=None)
                 if settings := also_differ(first.tasks[key], other.tasks[key]):
                     differ[first.label, other.label, settings] = None
         except IncomparableError as error:

@@ -74,6 +74,8 @@ class _Totals:
     """Numbers of rounds without a usable reply, by reason: lost, cut off or refused."""
     reason: str | None = None
     """Why the first round was lost."""
+    most_prompt_tokens: int = 0
+    """Tokens of the longest prompt so far."""
     in_vain: int = 0
     """Conversations without a reply since the last reply."""
     stopped: ModelError | str | None = None
@@ -218,7 +220,9 @@ class EndpointJudge:
         answers = self._client.completions(conversation.messages, n, max_tokens=limit, temperature=temperature)
         try:
             async for answer in answers:
-                charge.settle(options.endpoint.cost(*conversation.add(answer, limit)))
+                prompt_tokens, reply_tokens = conversation.add(answer, limit)
+                totals.most_prompt_tokens = max(totals.most_prompt_tokens, prompt_tokens)
+                charge.settle(options.endpoint.cost(prompt_tokens, reply_tokens))
         except LimitError:
             totals.stop(f"the next request might exceed the limit of {options.endpoint.max_cost} US dollars")
         except EndpointError as error:
@@ -231,7 +235,8 @@ class EndpointJudge:
 
     def _highest_cost(self, conversation: Conversation) -> float:
         missing = 1 if "n" in self._client.dropped else len(conversation.keys) - len(conversation.replies)
-        return self._options.endpoint.cost(conversation.tokens, missing * self._options.max_tokens)
+        tokens = max(conversation.tokens, self._totals.most_prompt_tokens)
+        return self._options.endpoint.cost(tokens, missing * self._options.max_tokens)
 
     def _keep(self, conversation: Conversation) -> None:
         """Store and count the replies to a conversation; after many conversations without one, stop."""

@@ -24,7 +24,7 @@ from eyechart.datasets_scripts.common.errors import EyechartError, UsageError
 from eyechart.datasets_scripts.common.paths import open_regular
 from eyechart.evaluators.report import REPORT_FILE, write_report
 from eyechart.evaluators.report.page import script_of, template
-from eyechart.evaluators.results.finished_runs import model_label
+from eyechart.evaluators.results.finished_runs import data_words, model_label
 from eyechart.evaluators.results.results_file import PROGRESS_FILE, RESULTS_FILE, read_results
 from eyechart.evaluators.results.score_rows import named_headlines
 
@@ -197,7 +197,7 @@ def _state(folder: Path) -> str:
 def _summary(name: str, folder: Path) -> dict[str, Any]:
     """What the list shows of a run."""
     about: dict[str, Any] = {"name": name, "folder": str(folder), "state": _state(folder)}
-    about |= {"model": "", "started": "", "scores": [], "problems": []}
+    about |= {"model": "", "data": "", "started": "", "scores": [], "problems": []}
     with suppress(Exception):
         about["model"] = str(from_json(_progress(folder).body)["progress"]["model"])
     try:
@@ -216,6 +216,7 @@ def _results(folder: Path, modified: int) -> dict[str, Any]:
     return {
         "model": ", ".join(dict.fromkeys(map(model_label, filter(None, models)))),
         "started": str(results.environment.get("started", "")).replace("T", " "),
+        "data": data_words(results.tasks) if results.tasks else "",
         "scores": named_headlines(results.tasks),
         "problems": [f"failed: {failed.task} on {failed.dataset}" for failed in results.failed],
     }

@@ -248,6 +248,12 @@ def asked_items(result: TaskResult) -> int:
     return len({item.id for item in result.items})
 
 
+def data_words(results: Sequence[TaskResult]) -> str:
+    """Whether the data are synthetic, and the part of them that was used; "" for all of real data."""
+    is_mini = all(is_mini_data(result.settings) for result in results)
+    return ", ".join(filter(None, (MINI if is_mini else "", extent(results))))
+
+
 def extent(results: Sequence[TaskResult]) -> str:
     """How many of the official items the results cover together, or which part of other data; "" if that is unknown."""
     settings = [result.settings for result in results]

@@ -291,7 +291,10 @@ WORDS: Mapping[str, str | Callable[[_Values], str]] = {
     "undefined_difference": "{title}: {scores}: {reason}",
     "unparsed": _unparsed,
     "unused_rows": "{unused} of {of} predictions in {file} match no item of this run.",
-    "unusable": "{unusable} of {of} answers cannot be scored; scores are of the others. The first: '{id}': {reason}.",
+    "unusable": lambda v: (
+        f"{v['unusable']} of {v['of']} answers cannot be scored"
+        f"{'; scores are of the others' if v['unusable'] != v['of'] else ''}. The first: '{v['id']}': {v['reason']}."
+    ),
     "verdict": _verdict,
     "verdict_of_runs": _verdict_of_runs,
     "warnings": "Warnings during scoring: {n}; the first: {first}.",

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from eyechart.evaluators.published import best_in_paper
 from eyechart.evaluators.requests.values import printable
-from eyechart.evaluators.results.finished_runs import MINI, asked_items, extent
+from eyechart.evaluators.results.finished_runs import asked_items, data_words
 from eyechart.evaluators.results.notes import grouped, note
 from eyechart.evaluators.results.results_file import AVERAGE, FailedTask, TaskResult
 from eyechart.evaluators.results.score_rows import headline_row, headlines, is_above_chance, unparsed_note
@@ -139,9 +139,8 @@ def _parts(result: TaskResult, results: Sequence[TaskResult]) -> list[tuple[str,
 def _title(results: Sequence[TaskResult]) -> str:
     """The model, the data and how much of it was used."""
     data = f"{results[0].dataset} ({results[0].split})" if len(results) == 1 else f"{len(results)} tasks"
-    is_mini = all(result.settings["data"]["is_mini"] for result in results)
     models = ", ".join(dict.fromkeys(result.model for result in results))
-    return ", ".join(filter(None, (f"{models} on {data}", MINI if is_mini else "", extent(results))))
+    return ", ".join(filter(None, (f"{models} on {data}", data_words(results))))
 
 
 def _answers(results: Sequence[TaskResult]) -> str:
@@ -149,11 +148,21 @@ def _answers(results: Sequence[TaskResult]) -> str:
     count = sum(len(result.items) for result in results)
     seconds = sum(result.timings.get("model_seconds", 0) for result in results)
     stored = sum(result.timings.get("answers_from_store", 0) for result in results)
-    asked = (value_at(result.settings, "model.asked.cost") for result in results if result.dataset != AVERAGE)
-    costs = [cost for cost in asked if cost is not None]
-    from_store = f", {stored:,.0f} of them from the store" if stored else ""
-    cost = f", for {sum(costs):,.{2 if sum(costs) >= 1 else 4}f} US dollars" if costs else ""
-    return f"Answers: {count:,} in {seconds:.1f} s{from_store}{cost}."
+    reused = f", {stored:,.0f} of them reused" if stored else ""
+    return f"Answers: {count:,} in {seconds:.1f} s{reused}{_cost(results)}."
+
+
+def _cost(results: Sequence[TaskResult]) -> str:
+    """What the requests cost, as far as the server counted tokens; "" without a price."""
+    asked = [value_at(result.settings, "model.asked") or {} for result in results if result.dataset != AVERAGE]
+    costs = [counts["cost"] for counts in asked if "cost" in counts]
+    if not costs:
+        return ""
+    cost = sum(filter(None, costs))
+    is_least = any(counts.get("requests_without_usage") for counts in asked)
+    if is_least and not cost:
+        return "; the server did not count tokens, so the cost is unknown"
+    return f", for {'at least ' if is_least else ''}{cost:,.{2 if cost >= 1 else 4}f} US dollars"
 
 
 def _shown_notes(results: Sequence[TaskResult], above: set[str], width: int) -> tuple[list[str], dict[str, str]]:

@@ -159,7 +159,8 @@ def match_tasks(given: Sequence[str], known: Iterable[str], where: str = "") -> 
         if not matching and not where and name in DATASETS:
             raise UsageError(f"{name!r} is a dataset, not a task; to run the tasks on it, use --dataset {name}")
         if not matching and wanted != "*":
-            available = ", ".join(tasks) if where else f"{', '.join(papers)}; `eyechart tasks` lists all tasks"
+            is_listed = where or len(papers) == 1
+            available = ", ".join(tasks) if is_listed else f"{', '.join(papers)}; `eyechart tasks` lists all tasks"
             raise unknown_name("task", name, [*papers, *tasks], where, instead=f"available: {available}")
         matches += matching
     return list(dict.fromkeys(matches))

@@ -99,6 +99,7 @@ def test_the_list_of_runs(width, dark, browser, axe, console_errors, tmp_path, a
         driver.get(server.url)
         links = [link.text for link in driver.find_elements(By.CSS_SELECTOR, "#runs a")]
         assert [Path(link).name for link in links] == ["2026-11-21_10-00-00", "2026-11-20_10-00-00", "broken"]
+        assert "n = " in driver.find_element(By.ID, "runs").text
         assert narrow(driver, width) and axe(driver) == [] and console_errors(driver) == []
         driver.find_element(By.LINK_TEXT, links[1]).click()
         WebDriverWait(driver, 60).until(lambda driver: "acme/2026-11-20" in driver.title)

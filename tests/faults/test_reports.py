@@ -174,7 +174,7 @@ def test_a_run_over_such_a_pair(tmp_path):
     invoke(*command, code=0)
     write_run(tmp_path / "other", collect([PERCEPTION], [], "2026-01-01"))
     shutil.copy(tmp_path / "other" / "predictions.parquet", tmp_path / "run")
-    assert "3 of them from the store" in invoke(*command, code=0).stdout
+    assert "3 of them reused" in invoke(*command, code=0).stdout
     (run,) = read_runs([tmp_path / "run"])
     assert run.predictions.num_rows == 3
 

@@ -77,11 +77,18 @@ def test_what_may_pass_is_asked_again_and_then_an_error_of_the_item(script, ask,
     assert_error(response, reason)
     script.wait_for(2)
     assert script.attempts == ["0", "1"]
-    assert model.settings()["asked"] == {"requests": 0, "retries": 1, "prompt_tokens": 0, "completion_tokens": 0}
+    nothing = {"prompt_tokens": 0, "completion_tokens": 0, "requests_without_usage": 0}
+    assert model.settings()["asked"] == {**nothing, "requests": 0, "retries": 1}
     script.say(fault, GOOD)
     response, model = ask(**{name: 2 * seconds for name, seconds in timeout.items()})
     assert response.text == "B."
-    assert model.settings()["asked"] == {"requests": 1, "retries": 1, "prompt_tokens": 7, "completion_tokens": 2}
+    assert model.settings()["asked"] == {
+        **nothing,
+        "requests": 1,
+        "retries": 1,
+        "prompt_tokens": 7,
+        "completion_tokens": 2,
+    }
 
 
 @pytest.mark.parametrize(

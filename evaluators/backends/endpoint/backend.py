@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from eyechart.evaluators.backends.endpoint.serving import Server
 
 FIRST_FAILURES = 5
-_COUNTS = ("requests", "retries", "prompt_tokens", "completion_tokens")
+_COUNTS = ("requests", "retries", "prompt_tokens", "completion_tokens", "requests_without_usage")
 # The logarithm of a probability of 0 at vLLM, and of a very small one at OpenAI.
 _NO_VALUE = -9999.0
 
@@ -110,8 +110,9 @@ class OpenAIBackend(Backend):
         asked: dict[str, float | None] = {**counts}
         if self._options.price is not None:
             cost = round(self._options.cost(counts["prompt_tokens"], counts["completion_tokens"]), 6)
-            # A server that does not count tokens does not say what they cost.
-            asked["cost"] = cost if counts["prompt_tokens"] or not counts["requests"] else None
+            # Without the requests whose tokens the server did not count.
+            is_known = counts["requests"] > counts["requests_without_usage"] or not counts["requests"]
+            asked["cost"] = cost if is_known else None
         return {
             **self.identity(),
             **{name: sorted(value for key, value in self._metadata if key == name) for name in ("served", "prefill")},

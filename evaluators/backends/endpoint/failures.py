@@ -21,6 +21,8 @@ SEPARATOR = ", "
 _NAMED_BY = {"max_tokens": "max_completion_tokens", "seed": "seed", "top_p": "top_p", "temperature": "temperature"}
 REFUSED = (400, 422)
 """HTTP statuses with which servers refuse a field or a value: Mistral's is 422."""
+OVERLOADED = (408, 429, 503, 529)
+"""HTTP statuses of a server that gets more requests than it takes."""
 # Every other request would fail too: wrong key, no permission, no such model or address.
 _HOPELESS = (401, 403, 404, 405)
 _LONGEST = 300
@@ -83,6 +85,10 @@ def explain(error: "openai.APIError", base_url: str, timeout: float, *, has_key:
     remedy = next((remedy for pattern, remedy in _REMEDIES if re.search(pattern, message)), "")
     if status == 401 and not has_key:
         remedy = "Set the environment variable OPENAI_API_KEY"
+    elif status in OVERLOADED and not remedy:
+        wait = clean(error.response.headers.get("retry-after", ""))
+        asked = f"It asks to wait {wait} seconds. " if wait.isdecimal() else ""
+        remedy = f"{asked}Run it again later (stored answers are reused), or set a larger max_retries"
     elif status in (404, 405) and not base_url.endswith("/v1"):
         remedy = f"{USUAL_ADDRESS}: try --base-url {base_url}/v1"
     reason = clean(f"{base_url} answered {status}{after}: {message}")

@@ -7,8 +7,10 @@ from typing import Any
 import anyio
 import openai
 
-_OVERLOADED = (408, 429, 503, 529)
-"""HTTP statuses of a server that gets more requests than it takes."""
+from eyechart.evaluators.backends.endpoint.failures import OVERLOADED
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 8.0
+"""Seconds that a refused attempt keeps its place: twice as long after each refusal without an answer in between."""
 Send = Callable[[], Awaitable[Any]]
 
 
@@ -63,13 +65,13 @@ class Window:
 
     Additive increase, multiplicative decrease: Chiu and Jain, Computer Networks and ISDN Systems 17, 1989. A request
     that is not answered in time counts as refused. Requests that were under way when the number was halved do not halve
-    it again.
+    it again. While a server refuses everything without saying how long, all requests wait longer and longer.
     """
 
     def __init__(self, most: int) -> None:
         """Begin with the greatest number."""
         self._most = self.size = most
-        self._answers = self._halvings = 0
+        self._answers = self._halvings = self._in_vain = 0
 
     def open(self) -> None:
         """Begin to count in the event loop that is about to run."""
@@ -85,8 +87,11 @@ class Window:
                 if "Timeout" in type(error).__name__:
                     self._refused(halvings)
                 raise
-            if response.status_code in _OVERLOADED:
+            if response.status_code in OVERLOADED:
                 self._refused(halvings)
+                if not any(name.lower().startswith("retry-after") for name in response.headers):
+                    self._in_vain += 1
+                    await anyio.sleep(min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(self._in_vain, 9)))
             else:
                 self._answered()
             return response
@@ -97,6 +102,7 @@ class Window:
             self._resize(max(1, self.size // 2))
 
     def _answered(self) -> None:
+        self._in_vain = 0
         self._answers += 1
         if self._answers >= self.size < self._most:
             self._resize(self.size + 1)

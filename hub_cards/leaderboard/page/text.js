@@ -24,7 +24,7 @@ export function showOverviewText(overview) {
   at("key").replaceChildren(...(overview.rows.length ? shades() : []));
   at("legend").textContent = "";
   at("empty").hidden = overview.rows.length > 0;
-  at("empty-text").textContent = "There are no entries yet. Open a benchmark above to see the results that its paper published.";
+  at("empty-text").textContent = "No model has an entry here. Open a benchmark above to see its own entries, or the results that its paper published.";
   at("settings").hidden = true;
   for (const id of ["chips", "entry-notes", "sources", "apart"]) at(id).replaceChildren();
 }

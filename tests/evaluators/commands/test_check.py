@@ -90,11 +90,11 @@ def test_a_baseline_fails_only_if_the_test_finds_that_the_run_is_worse(checked: 
     left_out = [{"id": "x", "path": None, "reason": "no reply", "split": "dev"}]
     lines = checked([accuracy(left_out=left_out)], "--min", "q_bench=0.1", "--not-worse-than", baseline)
     assert lines[0].endswith("n = 120, 1 left out")
-    assert "n = 120; the runs also differ in model.system_prompt" in lines[1]
+    assert "n = 120, 1 left out; the runs also differ in model.system_prompt" in lines[1]
     # On the items that both have.
     baseline = write(tmp_path / "baseline", [accuracy(much_better, first=30)])
     (line,) = checked([accuracy()], "--not-worse-than", baseline, code=1)
-    assert "66.67 % against 100.00 % (-33.33 points, p < 0.0001), n = 90" in line
+    assert "66.67 % against 100.00 % (-33.33 points, p < 0.0001), n = 90 of the other run's 120" in line
 
 
 def test_what_cannot_be_compared_is_an_error_that_says_why(checked: Any, tmp_path: Path) -> None:

@@ -268,7 +268,10 @@ def test_results_without_scores_or_items_are_refused(compared: Any) -> None:
     unjudged = evaluated("q_bench/description", "lldescribe", settings={"protocol": "description"})
     unknown = evaluated("own", "own", settings={"protocol": "riddles"}, items=[item("x")])
     (private,) = compared([choices("1100")], [choices("1100", scores=None)]).refused
-    assert private.reasons[0].endswith("no score, as the answers are private") and not private.can_be_allowed
+    assert (
+        private.reasons[0].endswith("no score, for example because the answers are private")
+        and not private.can_be_allowed
+    )
     (no_rows, other) = compared([unjudged, unknown], [unjudged, unknown]).refused
     assert "no predictions, so single items cannot be compared" in no_rows.reasons[0]
     assert "cannot be computed from single items" in other.reasons[0]

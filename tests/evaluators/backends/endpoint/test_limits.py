@@ -56,6 +56,16 @@ def test_fewer_requests_are_sent_at_once_to_a_server_that_refuses_them(http, scr
     assert size <= 2 * ROOM and all_at_once == 16
 
 
+def test_all_requests_wait_while_a_server_refuses_everything(http, script, monkeypatch):
+    """For longer than the retries of one request last, 0.5 and 1 second, and without saying how long."""
+    monkeypatch.setattr("eyechart.evaluators.backends.endpoint.limits._LONGEST_PAUSE", 1.0)
+    began = time.monotonic()
+    script.say(lambda request: refusal(429) if time.monotonic() < began + 2.5 else completion("B"))
+    backend = OpenAIBackend("m", EndpointOptions(http.url_for("/v1"), max_retries=2))
+    responses = [*backend.answer([Request(str(i), (f"Question {i}",), ()) for i in range(20)])]
+    assert [response.text for response in responses] == ["B"] * 20
+
+
 def test_a_run_stops_at_its_spending_limit_and_goes_on_from_the_stored_answers(http, script, tmp_path, no_report):
     script.say(completion("A", prompt_tokens=800, completion_tokens=10))
     job = ("run", "q_bench/perception", "--mini", "--limit", 8, "--model", "vlm", "--base-url", http.url_for("/v1"))
@@ -68,7 +78,7 @@ def test_a_run_stops_at_its_spending_limit_and_goes_on_from_the_stored_answers(h
     assert "No such option: --max-cost; write --model-arg max_cost=VALUE" in " ".join(hint.replace("│", " ").split())
     assert len(script.bodies) == 3 and not read_results(tmp_path / "run").tasks
     finished = invoke(*job, "--model-arg", "max_cost=6000", code=0)
-    assert re.search(r"Answers: 8 in [\d.]+ s, 3 of them from the store, for 4,050.00 US dollars\.", finished.stdout)
+    assert re.search(r"Answers: 8 in [\d.]+ s, 3 of them reused, for 4,050.00 US dollars\.", finished.stdout)
     assert len(script.bodies) == 8
     (result,) = read_results(tmp_path / "run").tasks
     model = result.settings["model"]
@@ -78,8 +88,11 @@ def test_a_run_stops_at_its_spending_limit_and_goes_on_from_the_stored_answers(h
     del without_usage["usage"]
     script.say(without_usage)
     unknown = invoke(*job, "--no-store", code=0)
-    assert "US dollars" not in unknown.stdout, "the server did not say how many tokens it counted"
+    assert "; the server did not count tokens, so the cost is unknown." in " ".join(unknown.stdout.split())
     assert read_results(tmp_path / "run").tasks[0].settings["model"]["asked"]["cost"] is None
+    script.say(*[without_usage] * 3, completion("A", prompt_tokens=800, completion_tokens=10))
+    partly = invoke(*job, "--no-store", code=0)
+    assert "for at least 4,050.00 US dollars" in partly.stdout
     del script.bodies[8:]
     invoke(*job, "--model-arg", "max_cost=0", code=0)
     assert len(script.bodies) == 8, "stored answers cost nothing"
