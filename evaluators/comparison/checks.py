@@ -197,7 +197,7 @@ def _verdict(key: TaskKey, runs: Sequence[Run], pair: Comparison) -> tuple[Outco
     outcome: Outcome = "failed" if test.ordered()[1:] == ["A"] else "passed"
     result, other = runs[0].tasks[key], runs[1].tasks[key]
     total = spec(test.key).n(other.scores or {})
-    n = f"n = {test.n:,}" if test.n == total else f"n = {test.n:,} of the other run's {total:,}"
+    n = f"n = {test.n:,}" if total in (None, test.n) else f"n = {test.n:,} of the other run's {total:,}"
     settings = also_differ(result, other)
     others = f"; the runs also differ in {settings}, which can change scores" if settings else ""
     return outcome, f"{first} against {second} ({by}), {n}{_left_out(result)}{others}"

@@ -162,7 +162,7 @@ def test_a_scoring_function_gives_mean_and_interval_to_every_reader(folder):
     assert result.headline == "own_score"
     assert "own score" in (folder / "run" / "report.html").read_text(encoding="utf-8")
     _, printed = ran(folder / "again", path, "--name", "again")
-    assert "from the store" in printed and "own score" in printed
+    assert "reused" in printed and "own score" in printed
     assert "own score" in invoke("compare", folder / "run", folder / "again", code=0).output
     described = invoke("tasks", path).output
     assert "own_score *" in described and "-10 to 0" in described and "rounds" not in described

@@ -200,7 +200,8 @@ def test_settings_and_identity_are_json_and_name_the_server(http, model_server, 
     settings = model.settings()
     assert json.loads(json.dumps(settings)) == settings
     assert settings["served"] == ["my/model@main"] and settings["concurrency"] == 3
-    assert settings["asked"] == {"requests": 1, "retries": 0, **response.usage} and all(response.usage.values())
+    counts = {"requests": 1, "retries": 0, "requests_without_usage": 0}
+    assert settings["asked"] == counts | response.usage and all(response.usage.values())
     assert model.identity().items() <= settings.items()
     named = {"backend": "openai", "name": "my/model", "base_url": http.url_for("/v1"), "decoding": "greedy"}
     chosen = {"top_logprobs": 7, "system_prompt": None, "thinking": None, "extra_body": {}}

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
@@ -118,7 +118,10 @@ PIECES = ["(A)", "(B)", "the first image", "image 2", "is", "better", "not", "th
 
 
 @given(st.lists(st.sampled_from(PIECES)).map(" ".join))
+@example("(B) (B) \n (A) (A)")
 def test_the_other_way_round(text: str) -> None:
+    # Lines that begin with A, then with another letter, are the options once more.
+    assume(len(re.findall(r"\n[^a-z()]*\([AB]\)", text)) < 2)
     swapped = {"first": "second", "second": "first", None: None}
     assert read_preference(_mirrored(text)) == swapped[read_preference(text)]
 
