@@ -33,11 +33,11 @@ def score(
     from eyechart.evaluators.backends.predictions.inspect_log import SUFFIX, read_header
     from eyechart.evaluators.tasks import find_task
 
-    name = find_task(task).name
+    scored_task = find_task(task)
     if predictions.suffix.lower() == SUFFIX:
         header = read_header(predictions)
-        if header.task != name:
-            raise UsageError(f"{predictions} is a log of {header.task}, not of {name}")
+        if header.task != scored_task.name:
+            raise UsageError(f"{predictions} is a log of {header.task}, not of {scored_task.name}")
         given = parse_pairs("--set", task_options.settings)
         settings = {key: value for key, value in header.settings.items() if key not in given}
         how = RunOptions(
@@ -48,9 +48,8 @@ def score(
         is_mini = data.is_mini or (header.is_mini and not task_options.data_dir)
         limit = data.limit or (None if data.sample else header.limit)
         data = replace(data, split=data.split or header.split, is_mini=is_mini, limit=limit)
-        task_options = replace(
-            task_options, dataset=task_options.dataset or ([header.dataset] if header.dataset else None)
-        )
+        if header.dataset in scored_task.data.datasets:
+            task_options = replace(task_options, dataset=task_options.dataset or [header.dataset])
     task_runs = task_options.task_runs([task], replace(data, images="skip"), how)
     judge = task_options.judge_options()
 

@@ -1,5 +1,6 @@
 """Precomputed predictions as a backend; docs/topics/predictions.md has the rules for rows and items with problems."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from copy import copy
@@ -17,6 +18,8 @@ from eyechart.evaluators.backends.predictions.matching import READ_AS_EMPTY, Mat
 from eyechart.evaluators.backends.predictions.prediction import Prediction
 from eyechart.evaluators.requests.errors import MissingPredictionError, ModelError
 from eyechart.evaluators.requests.types import FROM_FILE, Backend, OutputType, Request, Response
+
+_IMAGES = re.compile(r"(?:<image>)+")
 
 
 class PredictionsFileBackend(Backend):
@@ -164,11 +167,14 @@ class PredictionsFileBackend(Backend):
 
     def _check_asked(self, request: Request, prediction: Prediction) -> None:
         """Refuse a reply to another request, if the file says what was asked."""
-        asked, rendered = prediction.rendered_prompt, request.rendered()
+        if prediction.rendered_prompt is None:
+            return
+        # Without images, their number is unknown.
+        asked, rendered = (_IMAGES.sub("<image>", text) for text in (prediction.rendered_prompt, request.rendered()))
         length = self._header.max_new_tokens if self._header else None
-        if asked not in (None, rendered):
+        if asked != rendered:
             lines = zip_longest(asked.splitlines(), rendered.splitlines(), fillvalue="")
-            theirs, ours = next(pair for pair in lines if pair[0] != pair[1])
+            theirs, ours = next((pair for pair in lines if pair[0] != pair[1]), (asked, rendered))
             problem = f"the model was asked {theirs!r:.200}, and with these settings it would be {ours!r:.200}"
         elif request.output_type is OutputType.TEXT and length not in (None, request.max_new_tokens):
             problem = f"replies had at most {length} tokens, but max_new_tokens is {request.max_new_tokens}"

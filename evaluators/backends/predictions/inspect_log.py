@@ -32,7 +32,7 @@ class LogHeader:
     model: str
     settings: Mapping[str, Any]
     """Settings of the task that were given, as with `--set`."""
-    dataset: str | None
+    dataset: str
     split: str | None
     as_published: bool
     seed: int
@@ -52,7 +52,8 @@ def read_header(path: Path) -> LogHeader:
         reason = f"does not say how the model was asked; it is of the task {by!r}, not by `inspect eval eyechart/...`"
         raise BadAnnotationError(reason, path=str(path))
     given = {name: value for name, value in log.eval.task_args_passed.items() if name not in _OF_DATA}
-    defaults = {"dataset": None, "split": None, "as_published": False, "seed": 0}
+    name = (log.eval.dataset.name or "").rpartition(" (")[0]
+    defaults = {"dataset": name, "split": None, "as_published": False, "seed": 0}
     named: dict[str, Any] = {name: given.pop(name, default) for name, default in defaults.items()}
     chosen = log.eval.config
     return LogHeader(

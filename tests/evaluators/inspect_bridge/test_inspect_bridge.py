@@ -21,7 +21,7 @@ from eyechart.evaluators import PredictionsFileBackend, evaluator
 from eyechart.evaluators.backends.predictions.formats import read_predictions
 from eyechart.evaluators.inspect_bridge import tasks
 from eyechart.evaluators.inspect_bridge.logs import write_logs
-from eyechart.evaluators.results.results_file import read_results
+from eyechart.evaluators.results.results_file import AVERAGE, read_results
 from tests.evaluators.command_line import invoke
 
 # inspect-ai leaves its event loop's resources to the garbage collector.
@@ -78,7 +78,7 @@ def metrics(log):
 )
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_scores_equal_those_of_a_run(task, key, tmp_path):
-    log = evaluate(f"{task.replace('/', '_')}", tmp_path, limit=12)
+    log = evaluate(f"{task.replace('/', '_')}", tmp_path / "logs", limit=12)
     assert log.status == "success", log.error
     expected = evaluator(task).compute(data="mini", limit=12)
     values = metrics(log)
@@ -88,6 +88,11 @@ def test_scores_equal_those_of_a_run(task, key, tmp_path):
     assert [values[f"{key}_{end}"] for end in ("low", "high") if f"{key}_{end}" in values] == pytest.approx(
         ends, abs=1e-6
     )
+    # Also from the log, which says all that has to be known.
+    path = log.location.removeprefix("file://")
+    invoke("score", task, "--predictions", path, "--out", tmp_path / "run", code=0)
+    (result,) = [each for each in read_results(tmp_path / "run").tasks if each.dataset != AVERAGE]
+    assert result.scores[key] == pytest.approx(values[key])
 
 
 def test_what_a_model_is_asked_and_what_the_log_shows(tmp_path):
