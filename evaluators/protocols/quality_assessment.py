@@ -157,9 +157,7 @@ class QualityAssessment(Protocol):
         """Refuse a word pair that the task does not have, and levels that are no different words."""
         Protocol.__post_init__(self)
         find_pair(self.word_pair, self.word_pairs)
-        if self.levels is not None and (
-            len(set(self.levels)) < max(2, len(self.levels)) or not all(map(str.strip, self.levels))
-        ):
+        if self.levels is not None and len(set(map(str.strip, self.levels)) - {""}) < max(2, len(self.levels)):
             raise UsageError(
                 f"levels={list(self.levels)} is not allowed; give at least two different words, best first"
             )

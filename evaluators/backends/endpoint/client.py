@@ -286,9 +286,9 @@ class ChatClient:
             self.counts["retries"] += failures.retries_of(error)
             raise self._explain(error) from None
         self._most_prompt_tokens = max(self._most_prompt_tokens, completion.usage.prompt_tokens)
-        uncounted = int(not completion.usage.prompt_tokens)
-        counts = {"requests": 1, "retries": raw.retries_taken, "requests_without_usage": uncounted}
-        self.counts.update(counts, **completion.usage.model_dump())
+        usage = completion.usage
+        self.counts.update(requests=1, retries=raw.retries_taken, **usage.model_dump())
+        self.counts["requests_without_usage"] += not usage.prompt_tokens
         return completion
 
 

@@ -9,7 +9,7 @@ import openai
 
 from eyechart.evaluators.backends.endpoint.failures import OVERLOADED
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 8.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 8.0
 """Seconds that a refused attempt keeps its place: twice as long after each refusal without an answer in between."""
 Send = Callable[[], Awaitable[Any]]
 
@@ -71,7 +71,8 @@ class Window:
     def __init__(self, most: int) -> None:
         """Begin with the greatest number."""
         self._most = self.size = most
-        self._answers = self._halvings = self._in_vain = 0
+        self._answers = self._halvings = 0
+        self._pause = _FIRST_PAUSE
 
     def open(self) -> None:
         """Begin to count in the event loop that is about to run."""
@@ -90,8 +91,8 @@ class Window:
             if response.status_code in OVERLOADED:
                 self._refused(halvings)
                 if not any(name.lower().startswith("retry-after") for name in response.headers):
-                    self._in_vain += 1
-                    await anyio.sleep(min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(self._in_vain, 9)))
+                    pause, self._pause = self._pause, min(_LONGEST_PAUSE, 2 * self._pause)
+                    await anyio.sleep(pause)
             else:
                 self._answered()
             return response
@@ -102,7 +103,7 @@ class Window:
             self._resize(max(1, self.size // 2))
 
     def _answered(self) -> None:
-        self._in_vain = 0
+        self._pause = _FIRST_PAUSE
         self._answers += 1
         if self._answers >= self.size < self._most:
             self._resize(self.size + 1)

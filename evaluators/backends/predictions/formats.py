@@ -25,7 +25,7 @@ from eyechart.datasets_scripts.common.files.readers import (
 )
 from eyechart.datasets_scripts.common.files.spreadsheets import read_xlsx_rows
 from eyechart.evaluators.backends.predictions.inspect_log import SUFFIX, read_inspect_log
-from eyechart.evaluators.backends.predictions.prediction import MAIN, Fields, Prediction, prediction, text_of
+from eyechart.evaluators.backends.predictions.prediction import MAIN, OWN_KEYS, Fields, Prediction, prediction, text_of
 from eyechart.evaluators.requests.values import brief
 
 XLSX = ".xlsx"
@@ -38,12 +38,6 @@ _LOGIT = "logit_"
 
 class _OwnRow(Prediction, BaseModel, strict=True):
     """Validates a row of eyechart's own format."""
-
-
-_OWN_KEYS = (
-    *("id", "pass", "text", "logits", "score", "options", "reasoning", "finish_reason", "cluster"),
-    *("upper_bound_words", "rendered_prompt"),
-)
 
 
 @dataclass(frozen=True)
@@ -131,7 +125,7 @@ def read_predictions(path: Path) -> tuple[Format, list[Prediction]]:
 
 def _read_own(row: Fields) -> Fields:
     try:
-        valid = _OwnRow.model_validate({key: row[key] for key in _OWN_KEYS if key in row})
+        valid = _OwnRow.model_validate({key: row[key] for key in OWN_KEYS if key in row})
     except ValidationError as error:
         problem = error.errors()[0]
         raise ValueError(f"'{problem['loc'][0]}' is {brief(problem['input'])}: {problem['msg']}") from error

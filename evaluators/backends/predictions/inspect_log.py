@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eyechart.datasets_scripts.common.errors import BadAnnotationError, MissingFileError, UsageError
+from eyechart.evaluators.backends.predictions.prediction import OWN_KEYS
 from eyechart.evaluators.requests.secrets import redact_values
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
 SUFFIX = ".eval"
 _SCORER, _ITEMS = "eyechart", "items"
-_KEYS = ("id", "pass", "text", "logits", "options", "reasoning", "finish_reason", "cluster", "upper_bound_words")
 _SAMPLING = ("temperature", "top_p", "top_k", "seed")
 _DECODING = (
     *("stop_seqs", "best_of", "frequency_penalty", "presence_penalty", "logit_bias", "response_schema", "extra_body"),
@@ -90,8 +90,8 @@ def read_inspect_log(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
     items = [item for score in scores if score for item in (score.metadata or {}).get(_ITEMS, ())]
     for number, item in enumerate(items, 1):
         if item.get("text") is not None or item.get("logits"):
-            row = {key: item[key] for key in _KEYS if item.get(key) not in (None, [])}
-            yield number, {**row, "rendered_prompt": item.get("prompt")}
+            row = {**item, "rendered_prompt": item.get("prompt")}
+            yield number, {key: row[key] for key in OWN_KEYS if row.get(key) not in (None, [])}
 
 
 def _read(path: Path, **parts: Any) -> "EvalLog":
@@ -99,8 +99,8 @@ def _read(path: Path, **parts: Any) -> "EvalLog":
         from inspect_ai.log import EvalLog, read_eval_log
     except ModuleNotFoundError as error:
         raise UsageError(f"{path}: a log of inspect-ai needs inspect-ai: pip install 'eyechart[inspect]'") from error
-    if not path.is_file():
-        raise MissingFileError("the predictions file does not exist, or is no file", path=str(path))
+    if not path.exists():
+        raise MissingFileError("the predictions file does not exist", path=str(path))
     try:
         log = read_eval_log(path, **parts)
     # A damaged file makes its reader raise anything.

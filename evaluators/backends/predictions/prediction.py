@@ -12,6 +12,11 @@ from typing_extensions import override
 from eyechart.evaluators.requests.values import brief, is_unicode
 
 MAIN = "main"
+OWN_KEYS = (
+    *("id", "pass", "text", "logits", "score", "options", "reasoning", "finish_reason", "cluster"),
+    *("upper_bound_words", "rendered_prompt"),
+)
+"""The keys of eyechart's own format."""
 Fields = Mapping[str, Any]
 """A row of a file."""
 
@@ -39,7 +44,7 @@ _Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class Prediction:
-    """One row of a predictions file; the fields up to `rendered_prompt` are the keys of eyechart's own format."""
+    """One row of a predictions file; the fields up to `rendered_prompt` are `OWN_KEYS`."""
 
     __slots__: tuple[str, ...] = ()
     id: Annotated[_Text, Field(min_length=1), BeforeValidator(lambda id: str(id) if type(id) is int else id)]
@@ -63,7 +68,7 @@ class Prediction:
     upper_bound_words: Annotated[tuple[_Text, ...], Field(strict=False)] = ()
     """As in `Answer`."""
     rendered_prompt: _Text | None = None
-    """What the model was asked, as `Request.rendered`; None if the file does not say so."""
+    """What the model was asked, as `Request.rendered`; only logs of inspect-ai say so."""
     row: int = 0
     """Its number in the file."""
     image: str = ""

@@ -10,6 +10,8 @@ from eyechart.metrics.scoring.inputs import Items
 from eyechart.metrics.scoring.reasoning import split_reasoning
 
 _NUMBER = re.compile(r"(?:minus)?\d+(?:[.,]\d+)?")
+# ".5" is a half.
+_FRACTION = re.compile(r"[\s:=*(]\.\Z")
 _BEFORE_RATING = re.compile(rf"(?:{GAP}[v=Dt])*{GAP}")
 _ANSWER = re.compile("<answer>(.*?)</answer>", re.DOTALL | re.IGNORECASE)
 # A numbered list: its first number is not a rating.
@@ -47,8 +49,7 @@ def _is_other(reply: Reply, i: int) -> bool:
     gap, is_last = reply.gaps[i + 1], i + 1 == reply.n_words
     if gap.startswith("%") or (not gap and not is_last) or "/" in reply.gaps[i] or reply.words[i - 1 : i] == ["of"]:
         return True
-    # ".5" is a half.
-    if (reply.gaps[i] == "." and i == 0) or re.search(r"[\s:=*(]\.\Z", reply.gaps[i]) or _is_of_another_scale(reply, i):
+    if _FRACTION.search(reply.gaps[i] if i else f" {reply.gaps[i]}") or _is_of_another_scale(reply, i):
         return True
     ends = ((i - 2, i), (i - 1, i), (i, i + 1), (i, i + 2))
     return any(first >= 0 and last < reply.n_words and _is_range(reply, first, last) for first, last in ends)
@@ -56,10 +57,10 @@ def _is_other(reply: Reply, i: int) -> bool:
 
 def _is_of_another_scale(reply: Reply, i: int) -> bool:
     """Whether a number is out of another one than 5: "8/10", "8 out of 100"."""
-    between = [] if reply.gaps[i + 1].strip() == "/" else ["out", "of"]
-    most = reply.words[i + 1 + len(between) : i + 2 + len(between)]
-    is_scale = reply.words[i + 1 : i + 1 + len(between)] == between
-    return is_scale and any(_NUMBER.fullmatch(word) and _value(word) != 5 for word in most)
+    words = reply.words[i + 1 : i + 4]
+    if reply.gaps[i + 1].strip() != "/":
+        words = words[2:] if words[:2] == ["out", "of"] else []
+    return bool(words and _NUMBER.fullmatch(words[0]) and _value(words[0]) != 5)
 
 
 def _is_range(reply: Reply, first: int, last: int) -> bool:
